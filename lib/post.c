@@ -295,7 +295,7 @@ int lep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			    RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, NULL,
 			    (struct wr *)wr, (struct wr **)bad_wr, recv_len, recv_pack);
 	ret = call ? lep_ctx_call(srq->context, POST_SRQ_RECV, &cmd) : 0;
-	if (ret && bad_wr)
-		*bad_wr = first;
+	if (bad_wr)
+		*bad_wr = ret ? first : NULL;
 	return ret;
 }

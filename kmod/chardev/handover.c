@@ -182,9 +182,9 @@ int uep_export(struct uep_cmd *cmd)
 	}
 	if (!(arg->flags & RDMA_EP_KEEP)) {
 		trace_rdma_ep_session_export(cmd->s);
+		/* A signal does not give the session back. */
 		ret = uep_end_owner(cmd->s, owner);
-		if (!ret)
-			uep_walk_objs(cmd->s, RDMA_EP_OBJ_SRQ, NULL, uep_give_up_recv_ring, NULL);
+		uep_walk_objs(cmd->s, RDMA_EP_OBJ_SRQ, NULL, uep_give_up_recv_ring, NULL);
 		return ret;
 	}
 	if (!uep_owner_enter(owner))

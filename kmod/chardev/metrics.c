@@ -33,12 +33,12 @@ static struct uep_account_dev *uep_obj_account(struct uep_obj *obj)
 
 static void uep_count_wq(struct uep_account_dev *d, struct uep_wq *wq)
 {
-	spin_lock_bh(&wq->lock);
+	spin_lock_irq(&wq->lock);
 	d->sum[UEP_SENT] += wq->traffic.posted - wq->reads.posted;
 	d->sum[UEP_SENT_BYTES] += wq->traffic.bytes - wq->reads.bytes;
 	d->sum[UEP_READ] += wq->reads.posted;
 	d->sum[UEP_READ_BYTES] += wq->reads.bytes;
-	spin_unlock_bh(&wq->lock);
+	spin_unlock_irq(&wq->lock);
 }
 
 /* Called under RCU, which keeps the object and those that it depends on. */

@@ -191,7 +191,7 @@ TRACE_EVENT(rdma_ep_wc_error,
 TRACE_EVENT_CONDITION(rdma_ep_refuse,
 	TP_PROTO(const struct uep_session *s, u32 nr, const char *cmd, const char *stage, int ret),
 	TP_ARGS(s, nr, cmd, stage, ret),
-	TP_CONDITION(ret != -ERESTARTSYS),
+	TP_CONDITION(ret != -ERESTARTSYS && ret != -EINTR),
 	TP_STRUCT__entry(
 		__field(u64, session)
 		__field(u32, nr)

@@ -111,8 +111,8 @@ static void ep_id_queue_work(struct ep_id *id)
 }
 
 /*
- * The peer has accepted, but the QP is locked. With the handler locked. To release memory may take
- * a kernel consumer that waits for this connection.
+ * The peer has accepted, but the QP is locked. With the handler locked. Reclaim may
+ * need a kernel consumer that waits for this connection, hence GFP_NOIO.
  */
 static int ep_id_defer_response(struct ep_id *id, const struct rdma_cm_event *event)
 {

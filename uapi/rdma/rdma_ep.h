@@ -18,8 +18,8 @@
  * object that is created through a session, and means nothing in any other
  * session. Closing the last reference to the session destroys everything in it.
  * Event channels, completion channels and asynchronous event queues are file
- * descriptors of their own (O_CLOEXEC, pollable, O_ASYNC, read(2) by record). They may
- * outlive the session, and then read as -EIO.
+ * descriptors of their own (O_CLOEXEC, pollable, read(2) by record; SIGIO for the latest
+ * one with O_ASYNC). They may outlive the session, and then read as -EIO.
  *
  * Each command takes a pointer to a structure whose first field is its size.
  * The size must equal the one that is encoded in the command number. Structures

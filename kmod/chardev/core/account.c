@@ -20,9 +20,20 @@
 
 /* By enum uep_refusal; limits have the names of their parameters. */
 const char * const uep_refusals[UEP_NR_REFUSALS] = {
-	"session_max_objects", "session_max_queue_mb", "user_max_objects", "user_max_queue_mb",
-	"user_max_pinned_mb", "cgroup_objects", "cgroup_queue", "cgroup_pinned", "events",
-	"memlock", "rdma_max", "access", "restriction", "other",
+	[UEP_REFUSED_SESSION_OBJECTS] = "session_max_objects",
+	[UEP_REFUSED_SESSION_QUEUE] = "session_max_queue_mb",
+	[UEP_REFUSED_USER_OBJECTS] = "user_max_objects",
+	[UEP_REFUSED_USER_QUEUE] = "user_max_queue_mb",
+	[UEP_REFUSED_USER_PINNED] = "user_max_pinned_mb",
+	[UEP_REFUSED_CGROUP_OBJECTS] = "cgroup_objects",
+	[UEP_REFUSED_CGROUP_QUEUE] = "cgroup_queue",
+	[UEP_REFUSED_CGROUP_PINNED] = "cgroup_pinned",
+	[UEP_REFUSED_EVENTS] = "events",
+	[UEP_REFUSED_MEMLOCK] = "memlock",
+	[UEP_REFUSED_RDMA_MAX] = "rdma_max",
+	[UEP_REFUSED_ACCESS] = "access",
+	[UEP_REFUSED_RESTRICTION] = "restriction",
+	[UEP_REFUSED_OTHER] = "other",
 };
 
 static DEFINE_MUTEX(uep_account_mutex);

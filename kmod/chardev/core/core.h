@@ -18,7 +18,7 @@
  *  uep_session.ending       held while ids of a closed channel end
  *  ep_id.lock ...            engine
  *   uep_session.ctx_lock     default contexts
- *   uep_session.ev_lock      queues of CM events, the channels of ids
+ *   uep_session.ev_lock      queues of CM events, the channels of ids; outside of uep_queue.lock
  *  uep_idle_user.ending      destruction of a user's idle CQs; inside the locks above,
  *                           the locks of commands that create objects, and ep_dev_enter()
  *   uep_idle_user.lock      lists of idle CQs (leaf)
@@ -27,7 +27,8 @@
  *    uep_cq_hw.lock          the CQ's user; taken by handlers in any context
  *     uep_recv_ring.lock     taken by handlers, too; held around posts of the ring's receives
  *      uep_wq.lock of an SRQ interrupts off
- *     uep_queue.lock, the same; interrupts off, and of ours the innermost: SIGIO is sent inside
+ *     uep_queue.lock, the same, also inside of uep_ctxs_lock (verbs/ctx.c); interrupts off, and of
+ *                           ours the innermost: SIGIO is sent inside
  *  uep_session.held_lock is a leaf, inside any lock that is taken in process context
  * uep_groups_lock (group.c) and uep_account_mutex (account.c) are leaf mutexes, taken inside any
  * of the mutexes above and inside ep_dev_enter(); neither is held for longer than a table takes.

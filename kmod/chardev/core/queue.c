@@ -229,9 +229,9 @@ void uep_queue_kill(struct uep_queue *q)
 }
 
 /*
- * Wakes the readers of all queues of a session, for which they have a reason. @kill: they find no
- * session any more. Queues that are created meanwhile do not matter. The number of queues is the
- * user's, and handlers of rdma_cm wait for the lock.
+ * Wakes the readers of all queues of a session. @kill: they find no session any more. Queues that
+ * are created meanwhile do not matter. Users choose the number of queues, and handlers of rdma_cm
+ * wait for the lock.
  */
 void uep_queues_wake(struct uep_session *s, bool kill)
 {

@@ -4,7 +4,8 @@
  *
  * Drivers allocate the queues of kernel consumers from memory that no cgroup is charged
  * for, so without limits an unprivileged opener of the device could exhaust the kernel.
- * CAP_SYS_RESOURCE exempts a task from those of session and user. No task is exempt from those
+ * CAP_SYS_RESOURCE exempts a task from those of session and user; for registered memory
+ * CAP_IPC_LOCK does, or RLIMIT_MEMLOCK without a limit. No task is exempt from those
  * of a cgroup, which the administrator has set: the root of a container is in it, too. Nor from
  * those of the session's restrictions.
  */
@@ -27,6 +28,8 @@ MODULE_PARM_DESC(session_max_objects, "most objects of one session");
 static unsigned int user_max_objects = 262144;
 module_param(user_max_objects, uint, 0644);
 MODULE_PARM_DESC(user_max_objects, "most objects of all sessions of a user");
+
+#define UEP_CHARGE_TRIES	4
 
 /* The parameters that are 0 here get their value from uep_quota_init(). */
 static unsigned int session_max_queue_mb;
@@ -61,6 +64,9 @@ static const struct uep_limit {
 	{ "user-queue-memory:\t", &user_max_queue_mb, 20, true, UEP_QUEUE_BYTES },
 	{ "user-pinned-memory:\t", &user_max_pinned_mb, 20, true, UEP_PINNED_BYTES },
 };
+
+static_assert(ARRAY_SIZE(uep_limits) == UEP_REFUSED_CGROUP_OBJECTS - UEP_REFUSED_SESSION_OBJECTS);
+static_assert(UEP_REFUSED_CGROUP_PINNED - UEP_REFUSED_CGROUP_OBJECTS == UEP_NR_HELD - 1);
 
 static u64 uep_limit_max(const struct uep_limit *l)
 {
@@ -98,7 +104,8 @@ struct uep_over {
 
 /*
  * A charge is compared before it counts: one that is refused counts in no limit that other tasks
- * have, too. A limit that is lower than the charges refuses further ones of its kind.
+ * have, too, but for a moment if they charge at the same time. A limit that is lower than the
+ * charges refuses further ones of its kind.
  */
 static bool uep_exceeds(const struct uep_want *w, enum uep_held i, const atomic64_t *held, u64 max,
 			struct uep_over *over)
@@ -256,14 +263,16 @@ static void uep_refuse(struct uep_session *s, const struct uep_over *over)
 static int uep_charge_want(struct uep_session *s, struct uep_want *w)
 {
 	struct uep_over over = {};
+	int tries;
 
-	if (uep_may_hold(s, w, &over)) {
+	/* Other tasks may charge something meanwhile. Of two charges one may fit. */
+	for (tries = 0; tries < UEP_CHARGE_TRIES && uep_may_hold(s, w, &over); tries++) {
 		uep_held_add(s, w, 1);
-		/* Other tasks may have charged something meanwhile. */
 		w->charged = true;
 		if (likely(uep_may_hold(s, w, &over)))
 			return 0;
 		uep_held_add(s, w, -1);
+		w->charged = false;
 	}
 	uep_refuse(s, &over);
 	return -EDQUOT;

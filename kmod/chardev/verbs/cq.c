@@ -359,9 +359,9 @@ static int uep_cq_resize(struct uep_cq *cq, u32 *cqe, u64 *bytes)
 	/* The charge falls only without memory of held completions. */
 	if (*bytes > cq->obj.queue_bytes || cq->held == cq->few)
 		swap(*bytes, cq->obj.queue_bytes);
-	cq->hw->wanted = *cqe;
+	WRITE_ONCE(cq->hw->wanted, *cqe);
 	cq->hw->cq.cqe = ibcq->cqe;
-	cq->hw->granted = ibcq->cqe;
+	WRITE_ONCE(cq->hw->granted, ibcq->cqe);
 	*cqe = ibcq->cqe;
 	return 0;
 }

@@ -17,11 +17,14 @@ struct uep_dev_event {
 	u32 type;
 };
 
-/* All contexts of all sessions, which get the events of their devices. Each ends with the lock. */
+/* All contexts of all sessions, for the events of their devices. They are removed with the lock. */
 static DEFINE_MUTEX(uep_ctxs_lock);
 static DEFINE_XARRAY_ALLOC(uep_ctxs);
 
-/* Ordered: the latest state of a port is read last. The number of contexts is the users'. */
+/*
+ * Ordered: the latest state of a port is read last. Users choose the number of contexts, so a
+ * handler of the RDMA core does not walk them.
+ */
 static struct workqueue_struct *uep_dev_event_wq;
 
 static void uep_ctx_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)

@@ -53,7 +53,7 @@ static bool uep_pace_is_due(const struct uep_qp *qp)
 /* @users: QPs, and more than that where one sends and receives */
 static bool uep_pace_has_room(const struct uep_cq *cq)
 {
-	return 2 * (u32)atomic_read(&cq->obj.users) <= cq->hw->wanted;
+	return 2 * (u32)atomic_read(&cq->obj.users) <= READ_ONCE(cq->hw->wanted);
 }
 
 /* The bytes of a piece of a post that begins, or 0: it need not be cut. */

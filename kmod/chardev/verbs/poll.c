@@ -285,7 +285,7 @@ static bool uep_cq_drain_locked(struct uep_cq *cq)
 			return false;
 		n = uep_cq_poll_hw(cq, max);
 		if (n < (int)max)
-			break;
+			return n >= 0;
 	}
 	return true;
 }

@@ -147,7 +147,7 @@ static void uep_recv_ring_try_open(struct uep_srq *srq)
 	smp_store_release(&r->mem.recv->kick, 0);
 }
 
-/* The common case of a closed ring, without lock: whoever has written to it calls later. */
+/* The common case of a closed ring, without lock: a user that has written to it calls later. */
 static bool uep_recv_ring_idle(const struct uep_srq *srq)
 {
 	const struct uep_recv_ring *r = &srq->ring;
