@@ -72,6 +72,19 @@ static void write_ring(struct fuzz_session *fs, struct fuzz_random *r)
 	}
 }
 
+/*
+ * At the place that is kept. Not by MAP_FIXED: the kernel unmaps the place first, a session that
+ * has another owner refuses the mapping, and another thread's memory would be there next time.
+ */
+static void map_rings(struct fuzz_session *fs)
+{
+	uint8_t *p = fuzz_map_rings(fs->s.fd);
+
+	if (p)
+		mremap(p, ABI_RINGS_BYTES, ABI_RINGS_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
+		       fs->rings);
+}
+
 /* Anywhere else, in any way: mostly that is refused. */
 static void map_odd(struct fuzz_session *fs, struct fuzz_random *r)
 {
@@ -100,8 +113,7 @@ void fuzz_ring(struct fuzz_session *fs, struct fuzz_random *r)
 		break;
 	case 1:
 	case 2:
-		mmap(fs->rings, ABI_RINGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		     fs->s.fd, 0);
+		map_rings(fs);
 		break;
 	case 3:
 		map_odd(fs, r);
