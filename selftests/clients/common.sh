@@ -123,6 +123,8 @@ start()
 	shift 2
 	local command=("$@")
 	[[ $stack == stock ]] || command=("on_$stack" "$@")
+	# Here: the new process may come to it after the first look at the output.
+	: > "$WORK/$name.out"
 	"${command[@]}" >"$WORK/$name.out" 2>"$WORK/$name.err" </dev/null &
 	pids[$name]=$!
 	commands[$name]="[$stack] $*"
