@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
+#include <rdma/ib_addr.h>
 
 #include "ulp.h"
 
@@ -148,6 +149,17 @@ void ulp_exit(struct rdma_ep *ep)
 {
 	if (refcount_dec_and_test(&ep->users))
 		complete(&ep->unused);
+}
+
+/* @src may be an ERR_PTR or NULL: -EINVAL. */
+int ulp_copy_addr(struct sockaddr_storage *dst, const struct sockaddr *src)
+{
+	int len = IS_ERR_OR_NULL(src) ? 0 :
+		  rdma_addr_size((struct sockaddr *)src);
+
+	memset(dst, 0, sizeof(*dst));
+	memcpy(dst, src, len);
+	return len ? 0 : -EINVAL;
 }
 
 /*

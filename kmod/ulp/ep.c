@@ -272,17 +272,6 @@ static const struct ep_id_ops ulp_id_ops = {
 	.wait_state = TASK_KILLABLE,
 };
 
-/* @src may be an ERR_PTR or NULL: -EINVAL. */
-int ulp_copy_addr(struct sockaddr_storage *dst, const struct sockaddr *src)
-{
-	int len = IS_ERR_OR_NULL(src) ? 0 :
-		  rdma_addr_size((struct sockaddr *)src);
-
-	memset(dst, 0, sizeof(*dst));
-	memcpy(dst, src, len);
-	return len ? 0 : -EINVAL;
-}
-
 static int ulp_bind(struct rdma_ep *ep, u32 flags, struct sockaddr *src)
 {
 	struct rdma_cm_id *cm_id = ep->id.cm_id;

@@ -255,7 +255,7 @@ static struct uep_qp *uep_qp_create_in(struct uep_cmd *cmd, struct rdma_ep_qp_in
 	uep_recv_ring_add_qp(qp);
 	ret = uep_qp_create_hw(qp, init);
 	if (ret)
-		uep_recv_ring_del_qp(qp);
+		uep_recv_ring_del_qp(qp, true);
 	else
 		ret = uep_qp_init_queues(qp);
 	if (!ret)

@@ -49,7 +49,7 @@ static void uep_qp_forget_res(struct ep_res *res)
 	struct uep_qp *qp = res->owner;
 
 	uep_qp_drain(qp);
-	uep_recv_ring_reset_qp(qp);
+	uep_recv_ring_reset_qp(qp, !qp->srq || uep_cq_drain(qp->recv_cq));
 	uep_wq_reset(&qp->sq);
 	uep_wq_reset(&qp->rq);
 }
@@ -61,7 +61,7 @@ static void uep_qp_gone(struct ep_res *res)
 
 	if (qp->sq.id || qp->rq.id || qp->srq)
 		uep_qp_drain(qp);
-	uep_recv_ring_del_qp(qp);
+	uep_recv_ring_del_qp(qp, !qp->srq || uep_cq_drain(qp->recv_cq));
 	/* A new QP may have the address. */
 	if (qp->srq)
 		xa_cmpxchg(&qp->recv_cq->qps, qp->hw_key, qp, NULL, 0);

@@ -311,8 +311,8 @@ void uep_recv_ring_add_qp(struct uep_qp *qp)
 		uep_recv_ring_change(qp, uep_recv_ring_link);
 }
 
-/* A QP has been reset. */
-void uep_recv_ring_reset_qp(struct uep_qp *qp)
+/* A QP has been reset. @empty: no completion is left in its receive CQ */
+void uep_recv_ring_reset_qp(struct uep_qp *qp, bool empty)
 {
 	struct uep_recv_ring *r;
 	u32 nr;
@@ -324,7 +324,7 @@ void uep_recv_ring_reset_qp(struct uep_qp *qp)
 	 * One that was begun, and one of a packet that arrived while the QP was being emptied; or
 	 * those of a CQ that is destroyed with completions.
 	 */
-	nr = uep_cq_drain(qp->recv_cq) ? 2 : qp->recv_cq->hw->cq.cqe;
+	nr = empty ? 2 : qp->recv_cq->hw->cq.cqe;
 	spin_lock_irq(&r->lock);
 	uep_recv_ring_shut(r);
 	uep_recv_ring_pull(qp->srq);
@@ -333,9 +333,9 @@ void uep_recv_ring_reset_qp(struct uep_qp *qp)
 }
 
 /* The QP has been destroyed, or never existed. */
-void uep_recv_ring_del_qp(struct uep_qp *qp)
+void uep_recv_ring_del_qp(struct uep_qp *qp, bool empty)
 {
-	uep_recv_ring_reset_qp(qp);
+	uep_recv_ring_reset_qp(qp, empty);
 	if (qp->srq && uep_srq_has_ring(qp->srq))
 		uep_recv_ring_change(qp, uep_recv_ring_unlink);
 }
