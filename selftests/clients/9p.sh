@@ -157,16 +157,16 @@ serve hold
 mount_by rdma_ep ours ,msize=1048576
 echo held > "$FILES/held"
 for i in {1..6}; do
-	start stock reader$i cat "$MNT/ours/held"
+	start stock reader"$i" cat "$MNT/ours/held"
 done
 nap 2
 for i in {1..6}; do
-	running reader$i || problem "reader $i does not wait"
-	kill -KILL "${pids[reader$i]}"
+	running reader"$i" || problem "reader $i does not wait"
+	kill -KILL "${pids[reader"$i"]}"
 done
 for i in {1..6}; do
-	finish reader$i 15
-	expect_status reader$i 137
+	finish reader"$i" 15
+	expect_status reader"$i" 137
 done
 rm "$MNT/ours/held" || problem "rm"
 unmount ours
