@@ -33,14 +33,17 @@ static void uep_qp_quiet(struct ep_res *res)
 	uep_wq_sync(&qp->rq);
 }
 
-/* XRC targets have no CQs. */
-static void uep_qp_drain(struct uep_qp *qp)
+/* XRC targets have no CQs. Returns whether no completion of a receive is left on the device. */
+static bool uep_qp_drain(struct uep_qp *qp)
 {
+	bool empty;
+
 	if (qp->xrcd)
-		return;
-	uep_cq_drain(qp->recv_cq);
+		return true;
+	empty = uep_cq_drain(qp->recv_cq);
 	if (qp->send_cq != qp->recv_cq)
 		uep_cq_drain(qp->send_cq);
+	return empty;
 }
 
 /* A reset has emptied the device's queues. Completions that it made before are kept. */
@@ -48,8 +51,7 @@ static void uep_qp_forget_res(struct ep_res *res)
 {
 	struct uep_qp *qp = res->owner;
 
-	uep_qp_drain(qp);
-	uep_recv_ring_reset_qp(qp, !qp->srq || uep_cq_drain(qp->recv_cq));
+	uep_recv_ring_reset_qp(qp, uep_qp_drain(qp));
 	uep_wq_reset(&qp->sq);
 	uep_wq_reset(&qp->rq);
 }
@@ -60,8 +62,7 @@ static void uep_qp_gone(struct ep_res *res)
 	struct uep_qp *qp = res->owner;
 
 	if (qp->sq.id || qp->rq.id || qp->srq)
-		uep_qp_drain(qp);
-	uep_recv_ring_del_qp(qp, !qp->srq || uep_cq_drain(qp->recv_cq));
+		uep_recv_ring_del_qp(qp, uep_qp_drain(qp));
 	/* A new QP may have the address. */
 	if (qp->srq)
 		xa_cmpxchg(&qp->recv_cq->qps, qp->hw_key, qp, NULL, 0);
