@@ -47,8 +47,8 @@ install-modules:
 	install -m 644 Module.symvers $(DEVDIR)/Module.symvers
 	$(if $(DESTDIR),,depmod $(KVER))
 
-# The library and its programs, the uapi header and the kernel API. The makes in lib and tools run once
-# at a time.
+# The library and its programs, the uapi header and the kernel API. Of the makes in lib and tools
+# one runs at a time.
 install-lib: lib tools
 	$(MAKE) -C lib install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)

@@ -10,7 +10,7 @@ static bool kick(const struct rdma_ep_recv_ring *ring)
 	return __atomic_load_n(&ring->kick, __ATOMIC_ACQUIRE);
 }
 
-/* True if the ring takes a receive; for a caller who has read kick. */
+/* True if the ring takes a receive. The caller has read kick before. */
 static bool room(const struct rdma_ep_recv_ring *ring, uint32_t tail)
 {
 	return (int32_t)(__atomic_load_n(&ring->limit, __ATOMIC_RELAXED) - tail) > 0;

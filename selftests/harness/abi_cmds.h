@@ -116,7 +116,7 @@ struct abi_field {
  * @name: for people
  * @cmd: ioctl number
  * @prepare: fills in arguments with which the command succeeds
- * @needs: without this there are none,
+ * @needs: without this no arguments do so,
  * @says_so: or some, with which it returns -EOPNOTSUPP
  * @flags: valid bits
  * @other_flags: the prepared arguments can have none of them

@@ -23,7 +23,7 @@ struct uep_session;
  * @name: of its files
  * @size: of a record
  * @typed: events have types (uep_node.types), and one of each is unread at most
- * @deliver: writes the next record. -EAGAIN: there is none; -EFAULT: the record stays
+ * @deliver: writes the next record. -EAGAIN: the queue is empty; -EFAULT: the record stays
  * @closed: optional: the file has been closed
  */
 struct uep_queue_ops {

@@ -265,7 +265,7 @@ static int uep_charge_want(struct uep_session *s, struct uep_want *w)
 	struct uep_over over = {};
 	int tries;
 
-	/* Other tasks may charge something meanwhile. Of two charges one may fit. */
+	/* Other tasks may charge meanwhile: of two that do not fit together one does. */
 	for (tries = 0; tries < UEP_CHARGE_TRIES && uep_may_hold(s, w, &over); tries++) {
 		uep_held_add(s, w, 1);
 		w->charged = true;

@@ -6,7 +6,7 @@
  * leave them in the ring ("open") while
  *
  *  - each CQ that receives of the SRQ complete to is quiet: the driver notifies the kernel of
- *    the next completion, and there is none that the kernel has not polled;
+ *    the next completion, and the kernel has polled all before it;
  *  - the queue has a receive for each QP.
  *
  * A QP has taken one receive at most that has not completed, so the queue has at least the

@@ -114,7 +114,7 @@ TEST_F(split, only_requests_move)
 	EXPECT_EQ(0, abi_event(self->client_channel, EV_REJECTED, NULL));
 }
 
-/* A QP or SRQ that has been destroyed keeps no request; a listener is none, also with an SRQ. */
+/* A destroyed QP or SRQ does not hold a request back. A listener stays, also with an SRQ. */
 TEST_F(split, request_moves_without_its_parts)
 {
 	struct rdma_ep_cmd_create_srq srq = { .max_wr = 4, .max_sge = 1, .id = self->child };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tests of receives in shared memory have in common: connections to an SRQ with a ring.
+ * Shared by the tests of receives in shared memory: connections to an SRQ with a ring.
  * A message that finds no receive is an error.
  */
 #ifndef ABI_RECV_RING_H
