@@ -191,12 +191,17 @@ begin "the device is removed under load"
 serve
 mount_by rdma_ep ours
 load
-timeout 30 rdma link del "$RDMA_DEV" || problem "rdma link del: $?"
+start stock removal rdma link del "$RDMA_DEV"
+# ib_uverbs waits until the relay has closed the device. If ib_uverbs was loaded after rdma_cm,
+# that comes before the event that ends the relay.
+wait_for 5 stopped removal
+served
+finish removal 30
+expect_status removal 0
 [[ ! -e /sys/class/infiniband/$RDMA_DEV ]] || problem "the device stays"
 finish load 20
 expect_status load 0
 unmount ours
-served
 add_device || problem "no new device"
 end
 

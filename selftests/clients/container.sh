@@ -6,9 +6,9 @@
 # with a modest RLIMIT_MEMLOCK; no /proc, no /sys. See contain.c.
 #
 # First with two software iWARP devices, each in a container's own network
-# namespace, and with neither ib_uverbs nor rdma_ucm in the kernel. Then with
-# rxe, which works in the host's network namespace only and needs ib_uverbs for
-# itself.
+# namespace, and with neither ib_uverbs nor rdma_ucm in the kernel (but siw needs
+# ib_uverbs for itself on 6.12). Then with rxe, which works in the host's network
+# namespace only and needs ib_uverbs for itself.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -265,16 +265,18 @@ linked_case()
 
 # ---- the host
 
+# The driver may have loaded ib_uverbs, as on 6.12: its functions for user memory are there.
 no_stock_modules()
 {
-	! lsmod | grep -E '^(ib_uverbs|rdma_ucm) '
+	! lsmod | grep -E '^(ib_uverbs|rdma_ucm) ' | grep -v '^ib_uverbs .* siw$'
 }
 
 unload_stock()
 {
 	local driver=$DEVICE
 	[[ $driver != rxe ]] || driver=rdma_rxe
-	rdma link delete "$RDMA_DEV" && modprobe -r "$driver" &&
+	# (siw, too, if a test before has loaded it)
+	rdma link delete "$RDMA_DEV" && modprobe -r "$driver" && modprobe -rq siw &&
 	modprobe -r rdma_ucm && modprobe -r ib_uverbs && no_stock_modules
 }
 

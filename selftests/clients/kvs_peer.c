@@ -156,21 +156,22 @@ static void burst(int n, int receives)
 static void next_event(struct rdma_event_channel *ch, enum rdma_cm_event_type want)
 {
 	struct rdma_cm_event *event;
-	int ok;
 
 	must(!rdma_get_cm_event(ch, &event), "rdma_get_cm_event");
-	ok = event->event == want;
-	if (!ok)
-		fprintf(stderr, "%s, not %s: ", rdma_event_str(event->event), rdma_event_str(want));
+	if (event->event != want) {
+		fprintf(stderr, "%s (%d), not %s\n", rdma_event_str(event->event), event->status,
+			rdma_event_str(want));
+		exit(1);
+	}
 	rdma_ack_cm_event(event);
-	must(ok, "event");
 }
 
-static void refuse_one(const struct sockaddr *dst, int how)
+/* Each peer has a QP number of its own: ib_cm takes an equal one for a stale connection. */
+static void refuse_one(const struct sockaddr *dst, int how, unsigned int qpn)
 {
 	struct rdma_event_channel *ch = rdma_create_event_channel();
 	struct rdma_conn_param param = {
-		.qp_num = 0x1234, .retry_count = 3, .rnr_retry_count = 7,
+		.qp_num = qpn, .retry_count = 3, .rnr_retry_count = 7,
 	};
 
 	must(ch && !rdma_create_id(ch, &id, NULL, RDMA_PS_TCP), "rdma_create_id");
@@ -194,7 +195,7 @@ static void refuse(const char *addr, const char *port, int n)
 
 	must(!rdma_getaddrinfo(addr, port, &hints, &res), "rdma_getaddrinfo");
 	for (i = 0; i < n; i++)
-		refuse_one(res->ai_dst_addr, i % 3);
+		refuse_one(res->ai_dst_addr, i % 3, 0x1234 + i);
 	rdma_freeaddrinfo(res);
 	printf("refused %d\n", n);
 }
