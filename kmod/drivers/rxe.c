@@ -87,18 +87,21 @@ static void ep_rxe_wait_acks(unsigned long reaped_at)
 		schedule_timeout_uninterruptible(left);
 }
 
+/* The QP leaves RTR or RTS, if it is there. */
+static void ep_rxe_before_end(struct ep_qp *qp)
+{
+	enum ib_qp_state state = ep_rxe_state(qp);
+
+	if (state >= IB_QPS_RTR && state != IB_QPS_ERR && !ep_rxe_qp(qp)->acked)
+		ep_rxe_wait_acks(qp->res.ops ? qp->res.ops->reaped_at(&qp->res) : jiffies);
+}
+
 /* Ends sending and receiving, however much is posted. */
 static void ep_rxe_before_destroy(struct ep_qp *qp)
 {
-	enum ib_qp_state state;
-
-	if (!qp->tainted)
+	if (!qp->tainted || ep_rxe_state(qp) == IB_QPS_ERR)
 		return;
-	state = ep_rxe_state(qp);
-	if (state == IB_QPS_ERR)
-		return;
-	if (state >= IB_QPS_RTR && !ep_rxe_qp(qp)->acked)
-		ep_rxe_wait_acks(qp->res.ops ? qp->res.ops->reaped_at(&qp->res) : jiffies);
+	ep_rxe_before_end(qp);
 	ep_rxe_empty(qp);
 }
 
@@ -389,6 +392,7 @@ const struct ep_driver_ops ep_rxe_ops = {
 	.max_mr_pages = EP_RXE_WORKS(ep_rxe_max_mr_pages),
 	.dereg_mr = ep_rxe_dereg_mr,
 	.before_modify = ep_rxe_before_modify,
+	.before_end = EP_RXE_WORKS(ep_rxe_before_end),
 	.before_reset = EP_RXE_TASKLETS(ep_rxe_before_reset),
 	.modify = ep_rxe_modify,
 	.after_query = ep_rxe_after_query,

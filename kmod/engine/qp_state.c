@@ -108,14 +108,20 @@ void ep_qp_error_wait(struct ep_qp *qp)
 /* qp->lock is held. */
 int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
+	const struct ep_driver_ops *drv = qp->res.dev->ops;
+
 	if (!qp->ibqp)
 		return -EIO;
 	/* The core leaves it to its callers. */
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR && (mask & IB_QP_AV) &&
 	    rdma_ah_get_port_num(&attr->ah_attr) != qp->port)
 		return -EINVAL;
-	if (!test_bit(EP_QP_PINNED, &qp->cm_use))
+	if (!test_bit(EP_QP_PINNED, &qp->cm_use)) {
+		if (drv->before_end && (mask & IB_QP_STATE) &&
+		    (attr->qp_state == IB_QPS_ERR || attr->qp_state == IB_QPS_RESET))
+			drv->before_end(qp);
 		return ep_qp_move(qp, attr, mask);
+	}
 	if (mask != IB_QP_STATE || attr->qp_state != IB_QPS_ERR)
 		return -EBUSY;
 	/* A transition to ERR follows when the QP is unpinned. */

@@ -116,9 +116,11 @@ static int wait_sent(const FIXTURE_DATA(rxe) * self, __u32 qp, int num)
 	return ABI_UNTIL(next_psn(self, qp) == num) ? 0 : -ETIMEDOUT;
 }
 
-/* Gets a message, asleep or not, and is done with the QP. */
-static int receive_and_destroy(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq,
-			       int channel, bool asleep)
+#define DESTROYED	(-1)
+
+/* Gets a message, asleep or not, and moves the QP to @state, or destroys it. */
+static int receive_and_end(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq, int channel, bool asleep,
+			   int state)
 {
 	struct rdma_ep_comp_event ev;
 	long end = abi_now_ms() + ABI_WAIT_MS;
@@ -130,11 +132,14 @@ static int receive_and_destroy(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq,
 	do
 		ret = abi_poll(&self->s, cq, &wc, 1);
 	while (!ret && abi_now_ms() < end);
-	return ret != 1 || wc.status ? -EIO : ABI_DESTROY(&self->s, QP, qp);
+	if (ret != 1 || wc.status)
+		return -EIO;
+	return state == DESTROYED ? ABI_DESTROY(&self->s, QP, qp) :
+				    abi_qp_state(&self->s, qp, state);
 }
 
-/* Who sent it learns that it has arrived, or tries for ever. (RXE-20) */
-TEST_F_TIMEOUT(rxe, destroyed_receiver_has_answered, 120)
+/* The sender has an answer, or repeats the message for ever. (RXE-20) */
+static void end_receivers(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) *self, int state)
 {
 	struct rdma_ep_qp_init qp[2];
 	struct rdma_ep_wc wc;
@@ -151,11 +156,28 @@ TEST_F_TIMEOUT(rxe, destroyed_receiver_has_answered, 120)
 		if (round % 2)
 			OK(abi_notify_cq(&self->s, cq, 0));
 		OK(post_sends(self, qp[0].qp, 1, WR_SEND, NULL));
-		OK(receive_and_destroy(self, qp[1].qp, cq, channel, round % 2));
+		OK(receive_and_end(self, qp[1].qp, cq, channel, round % 2, state));
 		LOGGED(ASSERT_EQ(1, abi_wait(&self->s, self->cq, &wc, 1)), "round %d", round);
 		EXPECT_EQ(WC_SUCCESS, wc.status);
 		OK(ABI_DESTROY(&self->s, QP, qp[0].qp));
+		if (state != DESTROYED)
+			OK(ABI_DESTROY(&self->s, QP, qp[1].qp));
 	}
+}
+
+TEST_F_TIMEOUT(rxe, destroyed_receiver_has_answered, 120)
+{
+	end_receivers(_metadata, self, DESTROYED);
+}
+
+TEST_F_TIMEOUT(rxe, failed_receiver_has_answered, 120)
+{
+	end_receivers(_metadata, self, QPS_ERR);
+}
+
+TEST_F_TIMEOUT(rxe, reset_receiver_has_answered, 120)
+{
+	end_receivers(_metadata, self, QPS_RESET);
 }
 
 /* What was not acknowledged before the RESET is not sent again after it. */
