@@ -171,9 +171,10 @@ static const struct in6_addr uep_any_v4 = {
 	.s6_addr = { [10] = 0xff, [11] = 0xff },
 };
 
-/* An address as grants have it, with a range of ports */
+/* An address as grants have it, with a range of ports. Not @is_ip: no grant names it. */
 struct uep_target {
 	struct in6_addr addr;
+	bool is_ip;
 	u16 first_port;
 	u16 last_port;
 };
@@ -185,19 +186,9 @@ static bool uep_restriction_grants(const struct uep_restriction *r, enum rdma_ep
 	const struct uep_grant *g;
 
 	for (g = r->grants; g < r->grants + r->nr; g++)
-		if (g->type == type && ipv6_addr_v4mapped(&g->addr) == v4 &&
+		if (g->type == type && t->is_ip && ipv6_addr_v4mapped(&g->addr) == v4 &&
 		    ipv6_prefix_equal(&g->addr, &t->addr, g->prefix_len) &&
 		    g->first_port <= t->first_port && t->last_port <= g->last_port)
-			return true;
-	return false;
-}
-
-static bool uep_restricted(const struct uep_session *s, u32 flag)
-{
-	const struct uep_restriction *r;
-
-	for (r = uep_restrictions(s); r; r = r->below)
-		if (r->flags & flag)
 			return true;
 	return false;
 }
@@ -219,30 +210,40 @@ static int uep_check_target(const struct uep_session *s, enum rdma_ep_grant_type
 	return 0;
 }
 
-/* Returns false if it is no IP address. That of an unbound id is the unspecified one. */
-static bool uep_target_init(struct uep_target *t, const struct sockaddr *addr)
+/* The target of an unbound id is the unspecified address. */
+static struct uep_target uep_target_of(const struct sockaddr *addr)
 {
 	const struct sockaddr_in6 *sin6 = (const void *)addr;
 	const struct sockaddr_in *sin = (const void *)addr;
+	struct uep_target t = { .is_ip = true };
 
 	switch (addr->sa_family) {
 	case AF_UNSPEC:
-		t->addr = uep_any_v4;
-		t->first_port = 0;
+		t.addr = uep_any_v4;
 		break;
 	case AF_INET:
-		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &t->addr);
-		t->first_port = ntohs(sin->sin_port);
+		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &t.addr);
+		t.first_port = ntohs(sin->sin_port);
 		break;
 	case AF_INET6:
-		t->addr = sin6->sin6_addr;
-		t->first_port = ntohs(sin6->sin6_port);
+		t.addr = sin6->sin6_addr;
+		t.first_port = ntohs(sin6->sin6_port);
 		break;
 	default:
-		return false;
+		t.is_ip = false;
 	}
-	t->last_port = t->first_port;
-	return true;
+	t.last_port = t.first_port;
+	return t;
+}
+
+/* @gid: of RoCE, where it is an IP address; NULL: another address, which has no grant */
+static struct uep_target uep_target_of_gid(const union ib_gid *gid, u16 first_port, u16 last_port)
+{
+	struct uep_target t = { .is_ip = gid, .first_port = first_port, .last_port = last_port };
+
+	if (gid)
+		memcpy(&t.addr, gid->raw, sizeof(t.addr));
+	return t;
 }
 
 /* The unspecified address of IPv6 may be that of IPv4 as well. */
@@ -261,22 +262,16 @@ static int uep_check_bind_target(const struct uep_session *s, struct uep_target 
 /* May the session bind an id to the address? -EACCES */
 int uep_check_bind(const struct uep_session *s, const struct sockaddr *addr)
 {
-	struct uep_target t;
+	struct uep_target t = uep_target_of(addr);
 
-	if (!uep_restricted(s, RDMA_EP_RESTRICT_BIND))
-		return 0;
-	return uep_target_init(&t, addr) ? uep_check_bind_target(s, &t) : -EACCES;
+	return uep_check_bind_target(s, &t);
 }
 
 /* May an id with this local address act? The kernel may have chosen the port. -EACCES */
 int uep_check_local(const struct uep_session *s, const struct sockaddr *addr)
 {
-	struct uep_target t;
+	struct uep_target t = uep_target_of(addr);
 
-	if (!uep_restricted(s, RDMA_EP_RESTRICT_BIND))
-		return 0;
-	if (!uep_target_init(&t, addr))
-		return -EACCES;
 	if (!uep_check_bind_target(s, &t))
 		return 0;
 	t.first_port = 0;
@@ -287,55 +282,36 @@ int uep_check_local(const struct uep_session *s, const struct sockaddr *addr)
 /* May an id resolve, or connect to, the address? -EACCES */
 int uep_check_peer(const struct uep_session *s, const struct sockaddr *addr)
 {
-	struct uep_target t;
+	struct uep_target t = uep_target_of(addr);
 
-	if (!uep_restricted(s, RDMA_EP_RESTRICT_CONNECT))
-		return 0;
-	return uep_target_init(&t, addr) ? uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t) :
-					   -EACCES;
+	return uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t);
 }
 
 /* May an id join the group? The port has no meaning. -EACCES */
 int uep_check_group(const struct uep_session *s, const struct sockaddr *addr)
 {
-	struct uep_target t;
+	struct uep_target t = uep_target_of(addr);
 
-	if (!uep_restricted(s, RDMA_EP_RESTRICT_CONNECT))
-		return 0;
-	if (!uep_target_init(&t, addr))
-		return -EACCES;
 	t.first_port = 0;
 	t.last_port = U16_MAX;
 	return uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t);
 }
 
-/* @gid: of RoCE, where it is an IP address; NULL: another address, which has no grant */
-static int uep_check_gid_target(const struct uep_session *s, enum rdma_ep_grant_type type,
-				const union ib_gid *gid, struct uep_target *t)
-{
-	if (!uep_restricted(s, uep_restrict_flag(type)))
-		return 0;
-	if (!gid)
-		return -EACCES;
-	memcpy(&t->addr, gid->raw, sizeof(t->addr));
-	return uep_check_target(s, type, t);
-}
-
 /* May the session reach all that is at the address? -EACCES */
 int uep_check_gid(const struct uep_session *s, const union ib_gid *gid)
 {
-	struct uep_target t = { .last_port = U16_MAX };
+	struct uep_target t = uep_target_of_gid(gid, 0, U16_MAX);
 
-	return uep_check_gid_target(s, RDMA_EP_GRANT_CONNECT, gid, &t);
+	return uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t);
 }
 
 /* May it send from the address? That takes no port, so any grant of it will do. -EACCES */
 int uep_check_source_gid(const struct uep_session *s, const union ib_gid *gid)
 {
 	/* No port at all: this range is within each one. */
-	struct uep_target t = { .first_port = U16_MAX };
+	struct uep_target t = uep_target_of_gid(gid, U16_MAX, 0);
 
-	return uep_check_gid_target(s, RDMA_EP_GRANT_BIND, gid, &t);
+	return uep_check_target(s, RDMA_EP_GRANT_BIND, &t);
 }
 
 /* May messages follow a path of the user's, from wherever, to wherever? -EACCES */
@@ -349,8 +325,11 @@ static bool uep_source_is_open(const struct sockaddr *src)
 {
 	struct uep_target t;
 
-	return !src || (uep_target_init(&t, src) && !t.first_port &&
-			(ipv6_addr_any(&t.addr) || ipv6_addr_equal(&t.addr, &uep_any_v4)));
+	if (!src)
+		return true;
+	t = uep_target_of(src);
+	return t.is_ip && !t.first_port &&
+	       (ipv6_addr_any(&t.addr) || ipv6_addr_equal(&t.addr, &uep_any_v4));
 }
 
 /* May an id resolve the address? @src: NULL if the kernel chooses it. -EACCES */
