@@ -112,17 +112,17 @@ static int uep_restriction_init(struct uep_restriction *r, const struct rdma_ep_
 	return 0;
 }
 
-/* -EBADF: another owner has adopted the session, while the command waited for the user's memory. */
+/*
+ * -EBADF: another owner has adopted the session, while the command waited for the user's memory.
+ * -E2BIG: the session has too many.
+ */
 static int uep_restrict_owned(struct uep_owner *owner, struct uep_session *s,
 			      struct uep_restriction *r)
 {
-	int ret = -EBADF;
+	int ret;
 
 	spin_lock(&owner->lock);
-	if (owner->session == s) {
-		uep_restriction_publish(r, s);
-		ret = 0;
-	}
+	ret = owner->session == s ? uep_restriction_publish(r, s) : -EBADF;
 	spin_unlock(&owner->lock);
 	return ret;
 }
@@ -146,18 +146,9 @@ int uep_restrict(struct uep_cmd *cmd)
 	ret = uep_charge_files(cmd->s, uep_restriction_objs(r));
 	if (ret)
 		goto err_free;
-	if (!uep_restriction_reserve(cmd->s)) {
-		ret = -E2BIG;
-		goto err_uncharge;
-	}
 	ret = uep_restrict_owned(uep_cmd_owner(cmd), cmd->s, r);
-	if (ret)
-		goto err_unreserve;
-	return 0;
-
-err_unreserve:
-	uep_restriction_unreserve(cmd->s);
-err_uncharge:
+	if (!ret)
+		return 0;
 	uep_uncharge_files(cmd->s, uep_restriction_objs(r));
 err_free:
 	kfree(r);

@@ -191,7 +191,7 @@ void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
  * @note_lock: notes of objects
  * @held_lock: charges, of the session and of its restrictions together
  * @restriction: the latest one (@held_lock; read without it). NULL: none
- * @nr_restrictions: number of them, with those that are about to be added (@held_lock)
+ * @nr_restrictions: number of them (@held_lock)
  * @nr_channels: charged (@held_lock)
  * @dead: the file has been released (@ev_lock)
  * @ending: read: ids of a closed channel are being ended; write: waits for that

@@ -14,44 +14,31 @@ const struct uep_restriction *uep_restrictions(const struct uep_session *s)
 	return smp_load_acquire(&s->restriction);
 }
 
-/* Is there room for one more restriction? */
-bool uep_restriction_reserve(struct uep_session *s)
-{
-	bool room;
-
-	spin_lock(&s->held_lock);
-	room = s->nr_restrictions < UEP_MAX_RESTRICTIONS;
-	s->nr_restrictions += room;
-	spin_unlock(&s->held_lock);
-	return room;
-}
-
-void uep_restriction_unreserve(struct uep_session *s)
-{
-	spin_lock(&s->held_lock);
-	s->nr_restrictions--;
-	spin_unlock(&s->held_lock);
-}
-
 /* The objects that its memory counts as, for each session that has it */
 int uep_restriction_objs(const struct uep_restriction *r)
 {
 	return 1 + r->nr / UEP_GRANTS_PER_OBJ;
 }
 
-/* Adds a restriction that has been reserved. It counts all that the session holds. */
-void uep_restriction_publish(struct uep_restriction *r, struct uep_session *s)
+/* Adds a restriction, which counts all that the session holds. -E2BIG: there are too many. */
+int uep_restriction_publish(struct uep_restriction *r, struct uep_session *s)
 {
-	int i;
+	int i, ret = -E2BIG;
 
 	spin_lock(&s->held_lock);
+	if (s->nr_restrictions == UEP_MAX_RESTRICTIONS)
+		goto out;
+	ret = 0;
+	s->nr_restrictions++;
 	for (i = 0; i < UEP_NR_HELD; i++)
 		atomic64_set(&r->held[i], atomic64_read(&s->held[i]));
 	atomic64_add(s->nr_channels, &r->held[UEP_OBJS]);
 	r->below = s->restriction;
 	/* uep_restrictions() takes no lock. */
 	smp_store_release(&s->restriction, r);
+out:
 	spin_unlock(&s->held_lock);
+	return ret;
 }
 
 /* NULL: nothing to be put. */

@@ -64,10 +64,8 @@ struct uep_restriction {
 };
 
 const struct uep_restriction *uep_restrictions(const struct uep_session *s);
-bool uep_restriction_reserve(struct uep_session *s);
-void uep_restriction_unreserve(struct uep_session *s);
 int uep_restriction_objs(const struct uep_restriction *r);
-void uep_restriction_publish(struct uep_restriction *r, struct uep_session *s);
+int uep_restriction_publish(struct uep_restriction *r, struct uep_session *s);
 void uep_restriction_put(struct uep_restriction *r);
 int uep_restrictions_objs(const struct uep_restriction *r);
 struct uep_restriction *uep_restrictions_get(struct uep_session *s);
