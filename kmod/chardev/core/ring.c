@@ -23,6 +23,21 @@ static_assert(offsetof(struct rdma_ep_recv_ring, kick) ==
 static_assert(offsetof(struct rdma_ep_recv_ring, tail) == offsetof(struct rdma_ep_cq_ring, tail));
 static_assert(offsetof(struct rdma_ep_recv_ring, recv) == offsetof(struct rdma_ep_cq_ring, wc));
 
+/* Allocates a page of rings for the place @nr of @pages. Or ERR_PTR */
+static struct page *uep_ring_page_add(struct xarray *pages, unsigned long nr)
+{
+	struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	int ret;
+
+	if (!page)
+		return ERR_PTR(-ENOMEM);
+	ret = xa_err(xa_store(pages, nr, page, GFP_KERNEL_ACCOUNT));
+	if (!ret)
+		return page;
+	__free_page(page);
+	return ERR_PTR(ret);
+}
+
 /* Returns the page of a ring. It stays allocated and charged as long as the session. */
 static struct page *uep_ring_page(struct uep_session *s, u32 index)
 {
@@ -30,27 +45,16 @@ static struct page *uep_ring_page(struct uep_session *s, u32 index)
 	struct page *page;
 	int ret;
 
-	mutex_lock(&s->ring_lock);
+	guard(mutex)(&s->ring_lock);
 	page = xa_load(&s->ring_pages, nr);
 	if (page)
-		goto out;
+		return page;
 	ret = uep_charge(s, 0, PAGE_SIZE);
 	if (ret)
-		goto err;
-	ret = -ENOMEM;
-	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!page)
-		goto err_uncharge;
-	ret = xa_err(xa_store(&s->ring_pages, nr, page, GFP_KERNEL_ACCOUNT));
-	if (!ret)
-		goto out;
-	__free_page(page);
-err_uncharge:
-	uep_uncharge(s, 0, PAGE_SIZE);
-err:
-	page = ERR_PTR(ret);
-out:
-	mutex_unlock(&s->ring_lock);
+		return ERR_PTR(ret);
+	page = uep_ring_page_add(&s->ring_pages, nr);
+	if (IS_ERR(page))
+		uep_uncharge(s, 0, PAGE_SIZE);
 	return page;
 }
 
@@ -120,24 +124,18 @@ void uep_ring_put(struct uep_ring *ring, const struct rdma_ep_wc *wc, u32 nr)
  */
 int uep_rings_prepare(struct uep_session *s, struct xarray *pages)
 {
-	struct page *old, *page;
+	struct page *page;
 	unsigned long i;
-	int ret = 0;
 
-	mutex_lock(&s->ring_lock);
-	xa_for_each(&s->ring_pages, i, old) {
+	guard(mutex)(&s->ring_lock);
+	xa_for_each(&s->ring_pages, i, page) {
 		if (xa_load(pages, i))
 			continue;
-		page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-		ret = page ? xa_err(xa_store(pages, i, page, GFP_KERNEL_ACCOUNT)) : -ENOMEM;
-		if (!ret)
-			continue;
-		if (page)
-			__free_page(page);
-		break;
+		page = uep_ring_page_add(pages, i);
+		if (IS_ERR(page))
+			return PTR_ERR(page);
 	}
-	mutex_unlock(&s->ring_lock);
-	return ret;
+	return 0;
 }
 
 /*
@@ -169,11 +167,10 @@ void uep_rings_replace(struct uep_session *s, struct uep_owner *old, struct xarr
 	struct page *page;
 	unsigned long i;
 
-	mutex_lock(&s->ring_lock);
+	guard(mutex)(&s->ring_lock);
 	old->rings_lost = true;
 	xa_for_each(pages, i, page)
 		put_page(xa_store(&s->ring_pages, i, page, 0));
-	mutex_unlock(&s->ring_lock);
 	xa_destroy(pages);
 }
 
@@ -203,10 +200,8 @@ void uep_rings_cleanup(struct uep_session *s)
 	struct page *page;
 	unsigned long i;
 
-	xa_for_each(&s->ring_pages, i, page) {
-		__free_page(page);
+	xa_for_each(&s->ring_pages, i, page)
 		uep_uncharge(s, 0, PAGE_SIZE);
-	}
-	xa_destroy(&s->ring_pages);
+	uep_rings_discard(&s->ring_pages);
 	ida_destroy(&s->rings);
 }
