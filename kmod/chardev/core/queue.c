@@ -260,31 +260,6 @@ void uep_queues_wake(struct uep_session *s, bool kill)
 		uep_queue_put(held);
 }
 
-static int uep_queue_add(struct uep_cmd *cmd, struct uep_queue *q, struct uep_queue_file *qf)
-{
-	int fd;
-
-	qf->q = q;
-	qf->owner = uep_cmd_owner(cmd);
-	fd = uep_cmd_add_file(cmd, q->ops->name, &uep_queue_fops, qf, O_RDONLY);
-	if (fd < 0) {
-		kfree(qf);
-		return fd;
-	}
-	kref_get(&q->ref);
-	kref_get(&qf->owner->ref);
-	uep_queue_count_file(qf, 1);
-	return fd;
-}
-
-/* Creates a file that reads the queue. Returns its descriptor. */
-int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q)
-{
-	struct uep_queue_file *qf = kzalloc(sizeof(*qf), GFP_KERNEL_ACCOUNT);
-
-	return qf ? uep_queue_add(cmd, q, qf) : -ENOMEM;
-}
-
 static void uep_queue_end_reopen(struct uep_cmd_step *step, bool commit)
 {
 	struct uep_queue_file *qf = step->obj;
@@ -293,18 +268,30 @@ static void uep_queue_end_reopen(struct uep_cmd_step *step, bool commit)
 		qf->unseen = false;
 }
 
-/* The same of a queue that has objects, which stay if the command fails. */
-int uep_queue_reopen(struct uep_cmd *cmd, struct uep_queue *q)
+/*
+ * Creates a file that reads the queue. Returns its descriptor. @reopen: the queue has objects,
+ * which stay if the command fails
+ */
+int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q, bool reopen)
 {
 	struct uep_queue_file *qf = kzalloc(sizeof(*qf), GFP_KERNEL_ACCOUNT);
 	int fd;
 
 	if (!qf)
 		return -ENOMEM;
-	qf->unseen = true;
-	fd = uep_queue_add(cmd, q, qf);
+	qf->q = q;
+	qf->owner = uep_cmd_owner(cmd);
+	qf->unseen = reopen;
+	fd = uep_cmd_add_file(cmd, q->ops->name, &uep_queue_fops, qf, O_RDONLY);
+	if (fd < 0) {
+		kfree(qf);
+		return fd;
+	}
+	kref_get(&q->ref);
+	kref_get(&qf->owner->ref);
+	uep_queue_count_file(qf, 1);
 	/* Its end comes before that of the file. */
-	if (fd >= 0)
+	if (reopen)
 		uep_cmd_add_step(cmd, uep_queue_end_reopen, qf, NULL);
 	return fd;
 }
@@ -317,7 +304,7 @@ void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, siz
 
 	if (IS_ERR(q))
 		return q;
-	ret = uep_queue_add_file(cmd, q);
+	ret = uep_queue_add_file(cmd, q, false);
 	if (ret < 0) {
 		uep_queue_put(q);
 		return ERR_PTR(ret);

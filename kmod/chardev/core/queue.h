@@ -129,8 +129,7 @@ void *uep_queue_alloc(struct uep_session *s, const struct uep_queue_ops *ops, si
 void uep_queue_put(struct uep_queue *q);
 void uep_queue_kill(struct uep_queue *q);
 void uep_queues_wake(struct uep_session *s, bool kill);
-int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q);
-int uep_queue_reopen(struct uep_cmd *cmd, struct uep_queue *q);
+int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q, bool reopen);
 void *uep_queue_create(struct uep_cmd *cmd, const struct uep_queue_ops *ops, size_t size, s32 *fd);
 void *uep_queue_of_file(struct file *file, const struct uep_session *s,
 			const struct uep_queue_ops *ops);

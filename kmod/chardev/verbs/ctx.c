@@ -225,7 +225,7 @@ int uep_open_device(struct uep_cmd *cmd)
 	if (ret)
 		goto out;
 	arg->ctx = ctx->obj.handle;
-	arg->async_fd = uep_queue_add_file(cmd, ctx->async);
+	arg->async_fd = uep_queue_add_file(cmd, ctx->async, false);
 	ret = min(arg->async_fd, 0);
 out:
 	uep_dev_exit(dev, srcu);
