@@ -146,15 +146,14 @@ static int uep_end_owner(struct uep_session *s, struct uep_owner *owner)
 	return wait_for_completion_interruptible(&owner->quiet);
 }
 
-/* Another file of the owner's, which has no inode of the device. Returns its descriptor. */
+/*
+ * A file of the owner's, which has no inode of the device and takes over a reference to the owner.
+ * Returns its descriptor.
+ */
 static int uep_owner_add_file(struct uep_cmd *cmd, struct uep_owner *owner)
 {
-	int fd;
+	int fd = uep_cmd_add_file(cmd, "[rdma_ep]", cmd->file->f_op, owner, O_RDWR);
 
-	/* The command's file has a reference of both kinds, too. */
-	kref_get(&owner->ref);
-	atomic_inc(&owner->files);
-	fd = uep_cmd_add_file(cmd, "[rdma_ep]", cmd->file->f_op, owner, O_RDWR);
 	if (fd < 0)
 		uep_session_close(owner);
 	return fd;
@@ -176,6 +175,9 @@ int uep_export(struct uep_cmd *cmd)
 		return -EINVAL;
 	arg->fd = -1;
 	if (arg->flags & RDMA_EP_EXPORT_FD) {
+		/* The command's file has a reference of both kinds, too. */
+		kref_get(&owner->ref);
+		atomic_inc(&owner->files);
 		arg->fd = uep_owner_add_file(cmd, owner);
 		if (arg->fd < 0)
 			return arg->fd;
@@ -208,10 +210,11 @@ static int uep_move_recv_ring(struct uep_obj *obj, void *pages)
 
 static void uep_end_adopt(struct uep_cmd_step *step, bool commit)
 {
-	struct uep_owner *old = step->obj;
+	struct uep_owner *old = step->obj, *new = step->arg;
 
+	/* No task has found the new owner yet. */
 	if (commit)
-		uep_owner_move_session(old, step->arg);
+		new->session = uep_owner_take_session(old);
 	atomic_set(&old->adopted, 0);
 }
 
@@ -254,11 +257,9 @@ int uep_adopt(struct uep_cmd *cmd)
 	if (IS_ERR(new))
 		return PTR_ERR(new);
 	new->keep = arg->flags & RDMA_EP_KEEP;
-	arg->fd = uep_cmd_add_file(cmd, "[rdma_ep]", cmd->file->f_op, new, O_RDWR);
-	if (arg->fd < 0) {
-		uep_owner_put(new);
+	arg->fd = uep_owner_add_file(cmd, new);
+	if (arg->fd < 0)
 		return arg->fd;
-	}
 	if (atomic_cmpxchg(&old->adopted, 0, 1))
 		return -EBUSY;
 	uep_cmd_add_step(cmd, uep_end_adopt, old, new);
@@ -293,14 +294,13 @@ int uep_split_id(struct uep_cmd *cmd)
 	if (IS_ERR(owner))
 		return PTR_ERR(owner);
 	ret = uep_restrictions_inherit(owner->session, cmd->s);
-	if (!ret) {
-		arg->fd = uep_cmd_add_file(cmd, "[rdma_ep]", cmd->file->f_op, owner, O_RDWR);
-		ret = min(arg->fd, 0);
-	}
 	if (ret) {
 		uep_session_close(owner);
 		return ret;
 	}
+	arg->fd = uep_owner_add_file(cmd, owner);
+	if (arg->fd < 0)
+		return arg->fd;
 	arg->busy = 0;
 	arg->busy_type = 0;
 	ret = uep_cmd_split(cmd, arg->id, owner->session, &part);

@@ -284,7 +284,6 @@ struct uep_owner *uep_owner_create(struct uep_session *charged);
 void uep_owner_put(struct uep_owner *owner);
 struct uep_session *uep_owner_session(struct uep_owner *owner);
 struct uep_session *uep_owner_take_session(struct uep_owner *owner);
-void uep_owner_move_session(struct uep_owner *from, struct uep_owner *to);
 void uep_owner_end(struct uep_owner *owner);
 
 /* Begins a call, until uep_owner_exit(). False: the owner has lost the session. */

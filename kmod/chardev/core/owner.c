@@ -114,12 +114,6 @@ struct uep_session *uep_owner_take_session(struct uep_owner *owner)
 	return s;
 }
 
-/* No task has found @to yet. */
-void uep_owner_move_session(struct uep_owner *from, struct uep_owner *to)
-{
-	to->session = uep_owner_take_session(from);
-}
-
 /* No call begins any more. Those that wait have to be woken. */
 void uep_owner_end(struct uep_owner *owner)
 {
