@@ -39,6 +39,7 @@ int uep_metrics_init(void);
 void uep_metrics_cleanup(void);
 
 /* fdinfo.c */
+extern const char * const uep_obj_names[UEP_NR_OBJ_TYPES];
 void uep_show_fdinfo(struct seq_file *m, struct file *file);
 
 #endif /* RDMA_EP_CHARDEV_H */

@@ -10,8 +10,8 @@
 #include "cm/cm.h"
 #include "verbs/verbs.h"
 
-/* The index is enum rdma_ep_obj_type. */
-static const char * const uep_obj_names[] = {
+/* By enum rdma_ep_obj_type */
+const char * const uep_obj_names[UEP_NR_OBJ_TYPES] = {
 	[RDMA_EP_OBJ_CTX] = "contexts",
 	[RDMA_EP_OBJ_ID] = "ids",
 	[RDMA_EP_OBJ_PD] = "pds",
@@ -25,7 +25,7 @@ static const char * const uep_obj_names[] = {
 };
 
 struct uep_sums {
-	u32 objs[ARRAY_SIZE(uep_obj_names)];
+	u32 objs[UEP_NR_OBJ_TYPES];
 	struct uep_traffic sends;
 	struct uep_traffic recvs;
 	u64 polled;
@@ -182,7 +182,7 @@ static void uep_show_session(struct seq_file *m, struct uep_session *s)
 	uep_sum_session(&sums, s);
 	seq_printf(m, "session:\t%llu\n", s->number);
 	uep_quota_show(m, s);
-	for (i = 0; i < ARRAY_SIZE(uep_obj_names); i++)
+	for (i = 0; i < UEP_NR_OBJ_TYPES; i++)
 		if (uep_obj_names[i])
 			seq_printf(m, "%s:\t%u\n", uep_obj_names[i], sums.objs[i]);
 	seq_printf(m, "pinned-memory:\t%llu KiB\n", sums.pinned >> 10);

@@ -71,15 +71,6 @@ static void uep_count_obj(struct uep_obj *obj, void *ids)
 
 static void uep_show_account_dev(struct seq_file *m, struct uep_account_dev *d)
 {
-	static const struct {
-		const char *name;
-		enum rdma_ep_obj_type type;
-	} objs[] = {
-		{ "contexts", RDMA_EP_OBJ_CTX }, { "pds", RDMA_EP_OBJ_PD },
-		{ "mrs", RDMA_EP_OBJ_MR }, { "ahs", RDMA_EP_OBJ_AH }, { "cqs", RDMA_EP_OBJ_CQ },
-		{ "srqs", RDMA_EP_OBJ_SRQ }, { "qps", RDMA_EP_OBJ_QP },
-		{ "xrcds", RDMA_EP_OBJ_XRCD },
-	};
 	int i;
 
 	seq_puts(m, "device name ");
@@ -88,8 +79,10 @@ static void uep_show_account_dev(struct seq_file *m, struct uep_account_dev *d)
 		d->shown[i] = max(d->shown[i], d->sum[i]);
 		seq_printf(m, " %s %llu", uep_counts[i], d->shown[i]);
 	}
-	for (i = 0; i < ARRAY_SIZE(objs); i++)
-		seq_printf(m, " %s %u", objs[i].name, d->objs[objs[i].type]);
+	/* Ids and their memberships belong to no context. */
+	for (i = 0; i < UEP_NR_OBJ_TYPES; i++)
+		if (uep_obj_names[i] && i != RDMA_EP_OBJ_ID && i != RDMA_EP_OBJ_MCAST)
+			seq_printf(m, " %s %u", uep_obj_names[i], d->objs[i]);
 	seq_printf(m, " pinned-bytes %llu\n", d->pinned << PAGE_SHIFT);
 }
 

@@ -14,6 +14,8 @@
 
 #include <rdma/rdma_ep.h>
 
+#define UEP_NR_OBJ_TYPES	(RDMA_EP_OBJ_XRCD + 1)
+
 struct ep_dev;
 struct uep_group;
 struct uep_session;
@@ -85,7 +87,7 @@ struct uep_account_dev {
 	atomic64_t past[UEP_NR_COUNTS];
 	u64 shown[UEP_NR_COUNTS];
 	u64 sum[UEP_NR_COUNTS];
-	u32 objs[RDMA_EP_OBJ_XRCD + 1];
+	u32 objs[UEP_NR_OBJ_TYPES];
 	u64 pinned;
 };
 
