@@ -137,23 +137,25 @@ static void uep_show_addr(struct seq_file *m, const struct sockaddr_storage *ss)
 }
 
 /* handle, port space, state, source, destination, device, QP number */
-static void uep_show_id(struct seq_file *m, struct uep_id *id)
+static int uep_show_id(struct uep_obj *obj, void *arg)
 {
+	struct uep_id *id = container_of(obj, struct uep_id, obj);
+	struct seq_file *m = arg;
 	struct rdma_cm_id *cm_id;
 	struct ep_dev *dev;
 	struct ep_qp *qp;
 
 	/* A task may hold the lock for long. */
 	if (!mutex_trylock(&id->id.lock)) {
-		seq_printf(m, "id:\t%u - busy - - - -\n", id->obj.handle);
-		return;
+		seq_printf(m, "id:\t%u - busy - - - -\n", obj->handle);
+		return seq_has_overflowed(m);
 	}
 	if (id->id.closed) {
-		seq_printf(m, "id:\t%u - removed - - - -\n", id->obj.handle);
+		seq_printf(m, "id:\t%u - removed - - - -\n", obj->handle);
 		goto out;
 	}
 	cm_id = id->id.cm_id;
-	seq_printf(m, "id:\t%u %s %s", id->obj.handle, uep_ps_name(cm_id->ps), uep_id_state(id));
+	seq_printf(m, "id:\t%u %s %s", obj->handle, uep_ps_name(cm_id->ps), uep_id_state(id));
 	uep_show_addr(m, &cm_id->route.addr.src_addr);
 	uep_show_addr(m, &cm_id->route.addr.dst_addr);
 	dev = ep_id_dev(&id->id);
@@ -169,14 +171,12 @@ static void uep_show_id(struct seq_file *m, struct uep_id *id)
 	}
 out:
 	ep_id_end(&id->id);
+	return seq_has_overflowed(m);
 }
 
 static void uep_show_session(struct seq_file *m, struct uep_session *s)
 {
 	struct uep_sums sums = {};
-	unsigned long handle;
-	struct uep_id *id;
-	void *entry;
 	int i;
 
 	uep_sum_session(&sums, s);
@@ -193,16 +193,7 @@ static void uep_show_session(struct seq_file *m, struct uep_session *s)
 	seq_printf(m, "receive-bytes:\t%llu\n", sums.recvs.bytes);
 	seq_printf(m, "completions:\t%llu\n", sums.polled);
 	uep_restrictions_show(m, s);
-	xa_for_each(&s->objs, handle, entry) {
-		id = uep_obj_lookup(s, handle, RDMA_EP_OBJ_ID);
-		if (!id)
-			continue;
-		uep_show_id(m, id);
-		uep_obj_put(&id->obj);
-		if (seq_has_overflowed(m))
-			break;
-		cond_resched();
-	}
+	uep_walk_objs(s, RDMA_EP_OBJ_ID, NULL, uep_show_id, m);
 }
 
 /* Nothing if another owner has adopted the session. */

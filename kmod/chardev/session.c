@@ -29,7 +29,7 @@ static bool uep_obj_is_in(const struct uep_obj *obj, const struct uep_ctx *ctx)
 
 /*
  * Calls @fn for each published object of a type in the context (NULL: in any) until it
- * returns an errno. @fn may sleep, and other tasks may create and destroy objects.
+ * does not return 0. @fn may sleep, and other tasks may create and destroy objects.
  */
 int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type, const struct uep_ctx *ctx,
 		  int (*fn)(struct uep_obj *obj, void *arg), void *arg)
