@@ -93,17 +93,11 @@ static int uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 	return ret;
 }
 
-static u32 uep_destroy_flags(u32 type)
-{
-	switch (type) {
-	case RDMA_EP_OBJ_QP:
-		return RDMA_EP_DESTROY_DETACH;
-	case RDMA_EP_OBJ_CTX:
-		return RDMA_EP_DESTROY_CONTENTS;
-	default:
-		return 0;
-	}
-}
+/* By type */
+static const u32 uep_destroy_flags[UEP_NR_OBJ_TYPES] = {
+	[RDMA_EP_OBJ_QP] = RDMA_EP_DESTROY_DETACH,
+	[RDMA_EP_OBJ_CTX] = RDMA_EP_DESTROY_CONTENTS,
+};
 
 int uep_destroy(struct uep_cmd *cmd)
 {
@@ -113,7 +107,7 @@ int uep_destroy(struct uep_cmd *cmd)
 	int ret = 0;
 
 	if (arg->type < RDMA_EP_OBJ_CTX || arg->type > RDMA_EP_OBJ_XRCD ||
-	    arg->flags & ~uep_destroy_flags(arg->type))
+	    arg->flags & ~uep_destroy_flags[arg->type])
 		return -EINVAL;
 	arg->events_reported = 0;
 	arg->comp_events_reported = 0;
