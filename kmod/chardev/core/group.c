@@ -37,10 +37,11 @@ static void uep_group_apply(struct uep_group *g)
 	enum uep_memlock memlock = UEP_MEMLOCK_INHERIT;
 	enum uep_users users = UEP_USERS_INHERIT;
 	u64 max[UEP_NR_HELD] = { U64_MAX, U64_MAX, U64_MAX };
-	const struct uep_rule *r;
+	const struct uep_rule *r = uep_rules ? uep_rules->rules : NULL;
+	const struct uep_rule *end = r ? r + uep_rules->nr : NULL;
 	int i;
 
-	for (r = uep_rules->rules; r < uep_rules->rules + uep_rules->nr; r++) {
+	for (; r < end; r++) {
 		if (!uep_group_matches(g, &r->group))
 			continue;
 		for (i = 0; i < UEP_NR_HELD; i++)
@@ -97,10 +98,7 @@ static struct uep_group *uep_group_alloc(u64 id, int level, const char *name)
 static void uep_group_add(struct uep_group *g, struct uep_group *parent)
 {
 	g->parent = parent;
-	if (uep_rules)
-		uep_group_apply(g);
-	else
-		memset(g->max, 0xff, sizeof(g->max));
+	uep_group_apply(g);
 	hash_add(uep_groups, &g->node, g->id);
 }
 
@@ -297,14 +295,13 @@ static bool uep_access_names(const struct uep_access_rule *r, const struct ib_de
 	return driver && !strcmp(r->driver, driver);
 }
 
-/* Holds the lock. @g: of the task */
+/* Holds the lock; there are rules. @g: of the task */
 static bool uep_access_allows(const struct ib_device *ibdev, const struct uep_group *g)
 {
-	const struct uep_access_rule *r = uep_rules ? uep_rules->access : NULL;
-	const struct uep_access_rule *end = r ? r + uep_rules->nr_access : NULL;
+	const struct uep_access_rule *r;
 	bool named = false;
 
-	for (; r < end; r++) {
+	for (r = uep_rules->access; r < uep_rules->access + uep_rules->nr_access; r++) {
 		if (!uep_access_names(r, ibdev))
 			continue;
 		named = true;
@@ -314,7 +311,10 @@ static bool uep_access_allows(const struct ib_device *ibdev, const struct uep_gr
 	return !named;
 }
 
-/* May the current task use the device? Returns 0, -EACCES, or -ENOMEM. Process context */
+/*
+ * May the current task use the device? Returns 0, -EACCES, or -ENOMEM. Process context. Rules are
+ * replaced, by an empty list perhaps, but not removed before the module.
+ */
 int uep_dev_check_access(const struct ib_device *ibdev)
 {
 	struct uep_group *g;
@@ -353,23 +353,19 @@ static int uep_rules_set(const char *text, const struct kernel_param *kp)
 	hash_for_each(uep_groups, i, g, node)
 		uep_group_apply(g);
 	mutex_unlock(&uep_groups_lock);
-	uep_rules_free(rules);
+	kvfree(rules);
 	return 0;
 }
 
 static int uep_rules_get(char *text, const struct kernel_param *kp)
 {
-	int len;
-
-	mutex_lock(&uep_groups_lock);
-	len = sysfs_emit(text, "%s\n", uep_rules ? uep_rules->text : "");
-	mutex_unlock(&uep_groups_lock);
-	return len;
+	guard(mutex)(&uep_groups_lock);
+	return sysfs_emit(text, "%s\n", uep_rules ? uep_rules->text : "");
 }
 
 static void uep_rules_release(void *arg)
 {
-	uep_rules_free(uep_rules);
+	kvfree(uep_rules);
 	uep_rules = NULL;
 }
 

@@ -203,7 +203,10 @@ static int uep_parse_line(struct uep_rules *rules, char *line)
 	return 0;
 }
 
-/* Returns the rules, or ERR_PTR: -EINVAL, -ERANGE, -E2BIG, -ENOENT (no such driver), -ENOMEM */
+/*
+ * Returns the rules, for kvfree(), or ERR_PTR: -EINVAL, -ERANGE, -E2BIG, -ENOENT (no such driver),
+ * -ENOMEM
+ */
 struct uep_rules *uep_rules_parse(const char *text)
 {
 	size_t len = strlen(text);
@@ -224,15 +227,10 @@ struct uep_rules *uep_rules_parse(const char *text)
 		ret = uep_parse_line(rules, line);
 	ret = ret ?: uep_rules_check_drivers(rules);
 	if (ret) {
-		uep_rules_free(rules);
+		kvfree(rules);
 		return ERR_PTR(ret);
 	}
 	return rules;
-}
-
-void uep_rules_free(struct uep_rules *rules)
-{
-	kvfree(rules);
 }
 
 /* A misspelt driver would be open to all tasks. */

@@ -95,7 +95,6 @@ struct uep_rules {
 };
 
 struct uep_rules *uep_rules_parse(const char *text);
-void uep_rules_free(struct uep_rules *rules);
 int uep_rules_check_drivers(const struct uep_rules *rules);
 
 #endif /* RDMA_EP_RULES_H */
