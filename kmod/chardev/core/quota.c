@@ -57,7 +57,7 @@ static const struct uep_limit {
 	unsigned int shift;		/* of @max; MiB: 20 */
 	bool of_user;			/* of all sessions of the user together */
 	enum uep_held counter;
-} uep_limits[] = {			/* the order of enum uep_refusal */
+} uep_limits[] = {			/* by enum uep_refusal */
 	{ "objects:\t", &session_max_objects, 0, false, UEP_OBJS },
 	{ "queue-memory:\t", &session_max_queue_mb, 20, false, UEP_QUEUE_BYTES },
 	{ "user-objects:\t", &user_max_objects, 0, true, UEP_OBJS },
@@ -65,7 +65,7 @@ static const struct uep_limit {
 	{ "user-pinned-memory:\t", &user_max_pinned_mb, 20, true, UEP_PINNED_BYTES },
 };
 
-static_assert(ARRAY_SIZE(uep_limits) == UEP_REFUSED_CGROUP_OBJECTS - UEP_REFUSED_SESSION_OBJECTS);
+static_assert(ARRAY_SIZE(uep_limits) == UEP_REFUSED_CGROUP_OBJECTS);
 static_assert(UEP_REFUSED_CGROUP_PINNED - UEP_REFUSED_CGROUP_OBJECTS == UEP_NR_HELD - 1);
 
 static u64 uep_limit_max(const struct uep_limit *l)
@@ -76,11 +76,6 @@ static u64 uep_limit_max(const struct uep_limit *l)
 static const atomic64_t *uep_limit_held(const struct uep_limit *l, const struct uep_session *s)
 {
 	return &(l->of_user ? s->user->held : s->held)[l->counter];
-}
-
-static u64 uep_mb(unsigned int mb)
-{
-	return (u64)mb << 20;
 }
 
 void __init uep_quota_init(void)
@@ -131,7 +126,7 @@ static bool uep_over_limits(const struct uep_session *s, const struct uep_want *
 		if ((!l->of_user && !w->of_session) ||
 		    !uep_exceeds(w, l->counter, uep_limit_held(l, s), uep_limit_max(l), over))
 			continue;
-		over->reason = UEP_REFUSED_SESSION_OBJECTS + (l - uep_limits);
+		over->reason = l - uep_limits;
 		return true;
 	}
 	return false;
@@ -387,10 +382,10 @@ void uep_uncharge_event(struct uep_session *s)
 
 void uep_quota_query(struct rdma_ep_cmd_query *q)
 {
-	q->max_objects = READ_ONCE(session_max_objects);
-	q->max_user_objects = READ_ONCE(user_max_objects);
-	q->max_queue_bytes = uep_mb(READ_ONCE(session_max_queue_mb));
-	q->max_user_queue_bytes = uep_mb(READ_ONCE(user_max_queue_mb));
+	q->max_objects = uep_limit_max(&uep_limits[UEP_REFUSED_SESSION_OBJECTS]);
+	q->max_user_objects = uep_limit_max(&uep_limits[UEP_REFUSED_USER_OBJECTS]);
+	q->max_queue_bytes = uep_limit_max(&uep_limits[UEP_REFUSED_SESSION_QUEUE]);
+	q->max_user_queue_bytes = uep_limit_max(&uep_limits[UEP_REFUSED_USER_QUEUE]);
 }
 
 /* Shows the limit with the least room of the session's cgroups, without the cgroup's name. */
