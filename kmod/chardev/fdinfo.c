@@ -74,14 +74,6 @@ static void uep_sum_obj(struct uep_obj *obj, void *arg)
 	}
 }
 
-static void uep_sum_session(struct uep_sums *sums, struct uep_session *s)
-{
-	uep_sum_past(&sums->sends, &s->past_sends);
-	uep_sum_past(&sums->recvs, &s->past_recvs);
-	sums->polled = atomic64_read(&s->past_polled);
-	uep_each_obj(s, uep_sum_obj, sums);
-}
-
 /* The latest event decides. Called between ep_id_begin() and ep_id_end(). */
 static const char *uep_id_state(const struct uep_id *id)
 {
@@ -179,7 +171,10 @@ static void uep_show_session(struct seq_file *m, struct uep_session *s)
 	struct uep_sums sums = {};
 	int i;
 
-	uep_sum_session(&sums, s);
+	uep_sum_past(&sums.sends, &s->past_sends);
+	uep_sum_past(&sums.recvs, &s->past_recvs);
+	sums.polled = atomic64_read(&s->past_polled);
+	uep_each_obj(s, uep_sum_obj, &sums);
 	seq_printf(m, "session:\t%llu\n", s->number);
 	uep_quota_show(m, s);
 	for (i = 0; i < UEP_NR_OBJ_TYPES; i++)
