@@ -36,6 +36,22 @@ struct ep_qp *ep_id_get_qp(struct ep_id *id)
 	return qp;
 }
 
+/* @qp: of ep_id_get_qp(), also NULL */
+void ep_id_put_qp(struct ep_id *id, struct ep_qp *qp)
+{
+	if (qp)
+		id->ops->put_qp(qp);
+}
+
+/* Makes @qp, or none, the id's own. Takes over its reference, and drops the old one's. */
+void ep_id_set_qp(struct ep_id *id, struct ep_qp *qp)
+{
+	spin_lock(&id->link_lock);
+	swap(qp, id->qp);
+	spin_unlock(&id->link_lock);
+	ep_id_put_qp(id, qp);
+}
+
 /* Moves the QP with the CM's attributes, within @limit if given; qp->lock is held. */
 static int ep_id_move_qp(struct ep_id *id, struct ep_qp *qp, enum ib_qp_state state,
 			 const struct rdma_conn_param *limit)
@@ -97,7 +113,6 @@ bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type)
  */
 int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp)
 {
-	struct ep_qp *old = qp;
 	int ret;
 
 	if (id->qp && ep_qp_alive(id->qp))
@@ -105,27 +120,16 @@ int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp)
 	ret = ep_id_init_qp(id, qp);
 	if (ret)
 		return ret;
-
 	id->ops->get_qp(qp);
-	spin_lock(&id->link_lock);
-	swap(old, id->qp);
-	spin_unlock(&id->link_lock);
-	if (old)
-		id->ops->put_qp(old);
+	ep_id_set_qp(id, qp);
 	return 0;
 }
 
 /* Drops a QP that has been destroyed. Called between ep_id_begin() and ep_id_end(). */
 void ep_id_forget_qp(struct ep_id *id)
 {
-	struct ep_qp *old = NULL;
-
-	spin_lock(&id->link_lock);
 	if (id->qp && !ep_qp_alive(id->qp))
-		swap(old, id->qp);
-	spin_unlock(&id->link_lock);
-	if (old)
-		id->ops->put_qp(old);
+		ep_id_set_qp(id, NULL);
 }
 
 /* qp->lock is held. */
@@ -150,7 +154,7 @@ int ep_id_conn_response(struct ep_id *id)
 	if (!qp)
 		return 1;
 	if (!mutex_trylock(&qp->lock)) {
-		id->ops->put_qp(qp);
+		ep_id_put_qp(id, qp);
 		return -EBUSY;
 	}
 	ret = ep_id_ready_qp(id, qp, NULL);
@@ -161,7 +165,7 @@ int ep_id_conn_response(struct ep_id *id)
 		ret = rdma_accept(id->cm_id, NULL);
 	if (ret)
 		ep_qp_error(qp);
-	id->ops->put_qp(qp);
+	ep_id_put_qp(id, qp);
 	return ret == -EBUSY ? -EIO : ret;
 }
 
@@ -261,8 +265,7 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param 
 	id->conn_qpn = param->qp_num;
 out:
 	trace_rdma_ep_connect(id, qp, ret);
-	if (own)
-		id->ops->put_qp(own);
+	ep_id_put_qp(id, own);
 	return ret;
 }
 
@@ -364,8 +367,7 @@ int ep_id_accept(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param *
 		ep_qp_unpin(qp, ret);
 out:
 	trace_rdma_ep_accept(id, qp, ret);
-	if (own)
-		id->ops->put_qp(own);
+	ep_id_put_qp(id, own);
 	return ret;
 }
 
@@ -432,8 +434,7 @@ int ep_id_disconnect(struct ep_id *id, struct ep_qp *conn_qp)
 	ep_qp_put_iwarp(ibqp);
 out:
 	trace_rdma_ep_disconnect(id, qp, ret);
-	if (qp)
-		id->ops->put_qp(qp);
+	ep_id_put_qp(id, qp);
 	return ret;
 }
 

@@ -435,6 +435,8 @@ bool ep_id_suits_qp(const struct ep_id *id, enum ib_qp_type qp_type);
 int ep_id_attach_qp(struct ep_id *id, struct ep_qp *qp);
 void ep_id_forget_qp(struct ep_id *id);
 struct ep_qp *ep_id_get_qp(struct ep_id *id);
+void ep_id_put_qp(struct ep_id *id, struct ep_qp *qp);
+void ep_id_set_qp(struct ep_id *id, struct ep_qp *qp);
 int ep_id_connect(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param *param,
 		  struct rdma_ucm_ece *ece);
 int ep_id_accept(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param *param,

@@ -149,7 +149,7 @@ static void ep_id_fail_qp(struct ep_id *id)
 	} else {
 		ep_qp_error(qp);
 	}
-	id->ops->put_qp(qp);
+	ep_id_put_qp(id, qp);
 }
 
 static void ep_id_response(struct ep_id *id, const struct rdma_cm_event *event)
@@ -177,7 +177,7 @@ static bool ep_id_respond(struct ep_id *id)
 	if (qp) {
 		mutex_lock(&qp->lock);
 		ep_qp_unlock(qp);
-		id->ops->put_qp(qp);
+		ep_id_put_qp(id, qp);
 	}
 	rdma_lock_handler(id->cm_id);
 	r = id->response;
@@ -199,7 +199,7 @@ void ep_id_work(struct work_struct *work)
 
 	if (qp) {
 		ep_qp_error(qp);
-		id->ops->put_qp(qp);
+		ep_id_put_qp(id, qp);
 	}
 	again = READ_ONCE(id->response) && ep_id_respond(id);
 	if (ep_id_attach_joined(id) || again)

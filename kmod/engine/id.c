@@ -168,8 +168,6 @@ void ep_id_move_back(struct ep_id *from, struct ep_id *to)
 /* On return no handler runs and none will. Called once, not in an event handler. */
 void ep_id_destroy(struct ep_id *id)
 {
-	struct ep_qp *qp = NULL;
-
 	/* The id of a refused request: the caller may run in its handler. */
 	if (!id->cm_id)
 		return;
@@ -180,11 +178,7 @@ void ep_id_destroy(struct ep_id *id)
 		ep_dev_put(id->route_dev);
 	id->route_dev = NULL;
 	/* ep_id_get_qp() of a task that reads an event may run here. */
-	spin_lock(&id->link_lock);
-	swap(qp, id->qp);
-	spin_unlock(&id->link_lock);
-	if (qp)
-		id->ops->put_qp(qp);
+	ep_id_set_qp(id, NULL);
 }
 
 /*

@@ -107,10 +107,9 @@ void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
 
 	mutex_lock(&id->lock);
 	qp = ep_mcast_unlink(id, mc);
-	if (qp) {
+	if (qp)
 		ep_qp_leave_mcast(qp, &mc->gid, mc->lid);
-		id->ops->put_qp(qp);
-	}
+	ep_id_put_qp(id, qp);
 	if (!id->closed)
 		rdma_leave_multicast(id->cm_id, (struct sockaddr *)&mc->addr);
 	mutex_unlock(&id->lock);
@@ -150,8 +149,7 @@ static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc, struct ep_qp *
 	if (drop == qp)
 		ep_qp_leave_mcast(qp, &mc->gid, mc->lid);
 put:
-	if (drop)
-		id->ops->put_qp(drop);
+	ep_id_put_qp(id, drop);
 	return ret;
 }
 
@@ -171,7 +169,7 @@ int ep_id_attach_late(struct ep_id *id, struct ep_mcast *mc)
 	spin_unlock(&id->link_lock);
 	if (!attached)
 		return ep_mcast_attach(id, mc, qp);
-	id->ops->put_qp(qp);
+	ep_id_put_qp(id, qp);
 	return 0;
 }
 

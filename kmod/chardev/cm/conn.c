@@ -87,12 +87,6 @@ static struct ep_qp *uep_conn_get_qp(struct uep_id *id, u32 qp_num)
 	return qp ? &qp->qp : NULL;
 }
 
-static void uep_conn_put_qp(struct uep_id *id, struct ep_qp *qp)
-{
-	if (qp)
-		id->id.ops->put_qp(qp);
-}
-
 /* Called before the first event of an accepted id, which has the user's cookie. */
 static void uep_accepted(struct ep_id *eid, void *arg)
 {
@@ -152,7 +146,7 @@ static int uep_conn(struct rdma_ep_cmd_connect *arg, struct uep_session *s, bool
 		ret = ep_id_accept(&id->id, qp, &param, &ece, uep_accepted, arg);
 	else
 		ret = ep_id_connect(&id->id, qp, &param, &ece);
-	uep_conn_put_qp(id, qp);
+	ep_id_put_qp(&id->id, qp);
 	return uep_id_end(id, ret);
 }
 
@@ -201,7 +195,7 @@ int uep_disconnect(struct uep_cmd *cmd)
 		return PTR_ERR(id);
 	qp = uep_conn_get_qp(id, id->id.conn_qpn);
 	ret = ep_id_disconnect(&id->id, qp);
-	uep_conn_put_qp(id, qp);
+	ep_id_put_qp(&id->id, qp);
 	return uep_id_end(id, ret);
 }
 
