@@ -63,9 +63,11 @@ static void ep_dev_free(struct kref *ref)
 	kfree(dev);
 }
 
+/* @dev: may be NULL */
 void ep_dev_put(struct ep_dev *dev)
 {
-	kref_put(&dev->ref, ep_dev_free);
+	if (dev)
+		kref_put(&dev->ref, ep_dev_free);
 }
 
 /* Returns the first device after *index with a reference, or NULL. */
@@ -368,8 +370,7 @@ void ep_res_destroy(struct ep_res *res)
 
 void ep_res_fini(struct ep_res *res)
 {
-	if (res->dev)
-		ep_dev_put(res->dev);
+	ep_dev_put(res->dev);
 	res->dev = NULL;
 }
 

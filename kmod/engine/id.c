@@ -174,8 +174,7 @@ void ep_id_destroy(struct ep_id *id)
 	ep_id_close(id);
 	/* After a removal of the device ep_id_close_work() may be destroying it. */
 	cancel_work_sync(&id->close_work);
-	if (id->route_dev)
-		ep_dev_put(id->route_dev);
+	ep_dev_put(id->route_dev);
 	id->route_dev = NULL;
 	/* ep_id_get_qp() of a task that reads an event may run here. */
 	ep_id_set_qp(id, NULL);

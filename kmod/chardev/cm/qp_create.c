@@ -295,8 +295,7 @@ int uep_qp_create(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_
 		parent = uep_obj_enter_on(cmd->s, init->pd, RDMA_EP_OBJ_XRCD, dev, &srcu);
 	else
 		parent = (void *)uep_pd_enter(cmd->s, init->pd, dev, &srcu);
-	if (dev)
-		ep_dev_put(dev);
+	ep_dev_put(dev);
 	if (IS_ERR(parent))
 		return PTR_ERR(parent);
 	if (target) {

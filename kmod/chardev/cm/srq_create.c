@@ -24,8 +24,7 @@ static int uep_create_srq_for(struct uep_cmd *cmd, struct uep_id *id)
 			return -EIO;
 	}
 	pd = uep_pd_enter(cmd->s, arg->pd, dev, &srcu);
-	if (dev)
-		ep_dev_put(dev);
+	ep_dev_put(dev);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	srq = uep_srq_create(pd, arg);
