@@ -274,18 +274,14 @@ int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
 
 int ep_res_charge(struct ep_res *res)
 {
-	int ret = res->ops ? ep_compat_cg_charge(res->dev->ibdev, &res->cg) : 0;
-
-	res->charged = res->ops && !ret;
-	return ret;
+	return res->ops ? ep_compat_cg_charge(res->dev->ibdev, &res->cg) : 0;
 }
 
 /* Called by the task that has the object to itself or destroys it. */
 void ep_res_uncharge(struct ep_res *res)
 {
-	if (res->charged)
-		ep_compat_cg_uncharge(res->dev->ibdev, res->cg);
-	res->charged = false;
+	ep_compat_cg_uncharge(res->dev->ibdev, res->cg);
+	res->cg = NULL;
 }
 
 /* Undoes the charge of ep_res_init(). @hw: an ERR_PTR instead of a hardware object */

@@ -183,8 +183,7 @@ struct ep_res {
 	const struct ep_res_ops *ops;	/* NULL: a kernel consumer's */
 	void *owner;			/* for @ops; set by the owner */
 	void (*destroy)(struct ep_res *res); /* destroys the hardware object */
-	struct rdma_cgroup *cg;		/* charged one, if charged */
-	bool charged;
+	struct rdma_cgroup *cg;		/* charged one, or NULL */
 };
 
 int ep_res_init(struct ep_res *res, struct ep_dev *dev, enum ep_res_class class,
