@@ -118,20 +118,6 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev)
 	return dev;
 }
 
-/* On these devices listening takes memory for as many requests as may wait. */
-u32 ep_dev_nr_iwarp(void)
-{
-	struct ep_dev *dev;
-	unsigned long i;
-	u32 nr = 0;
-
-	xa_lock(&ep_devs);
-	xa_for_each(&ep_devs, i, dev)
-		nr += dev->ibdev->node_type == RDMA_NODE_RNIC;
-	xa_unlock(&ep_devs);
-	return nr;
-}
-
 static bool ep_srcu_enter(struct srcu_struct *srcu, const bool *over, int *idx)
 {
 	*idx = srcu_read_lock(srcu);

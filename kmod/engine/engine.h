@@ -122,7 +122,6 @@ struct ep_dev *ep_dev_get(u32 index);
 struct ep_dev *ep_dev_next(u32 *index);
 struct ep_dev *ep_dev_of(struct ib_device *ibdev);
 void ep_dev_put(struct ep_dev *dev);
-u32 ep_dev_nr_iwarp(void);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
 void ep_dev_exit(struct ep_dev *dev, int idx);
 bool ep_dev_enter_cm(struct ep_dev *dev, int *idx);

@@ -12,29 +12,26 @@
 /* Memory of iw_cm and the driver for each request of the backlog */
 #define UEP_IW_REQUEST_BYTES	(512 + 128)
 
-/* An id that is not bound to a device listens on all. */
-static u64 uep_listen_bytes(const struct uep_id *id, u32 backlog)
+/*
+ * May the id listen? One that is not bound to a device would listen on all, also on those of other
+ * tasks. *@nr_iwarp: iWARP devices among them
+ */
+static int uep_listen_check(const struct uep_id *id, u32 *nr_iwarp)
 {
 	const struct ib_device *ibdev = id->id.cm_id->device;
-	u32 nr = ibdev ? ibdev->node_type == RDMA_NODE_RNIC : ep_dev_nr_iwarp();
-
-	return (u64)nr * backlog * UEP_IW_REQUEST_BYTES;
-}
-
-/* An id that is not bound to a device would listen on all, also on those of other tasks. */
-static int uep_listen_check_access(const struct uep_id *id)
-{
 	struct ep_dev *dev;
 	u32 index = 0;
 	int srcu, ret;
 
 	/* Listening begets ids. */
 	ret = uep_check_create_id(id->obj.session) ?: uep_id_check_access(id);
-	if (id->id.cm_id->device)
+	*nr_iwarp = ibdev && ibdev->node_type == RDMA_NODE_RNIC;
+	if (ibdev)
 		return ret;
 	while (!ret && (dev = ep_dev_next(&index))) {
 		if (!ep_dev_enter(dev, &srcu)) {
 			ret = uep_check_dev(id->obj.session, dev->ibdev);
+			*nr_iwarp += dev->ibdev->node_type == RDMA_NODE_RNIC;
 			ep_dev_exit(dev, srcu);
 		}
 		ep_dev_put(dev);
@@ -46,7 +43,7 @@ int uep_listen(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_id *arg = cmd->arg;
 	struct uep_id *id = uep_id_begin(cmd->s, arg->id);
-	u32 backlog = arg->arg;
+	u32 backlog = arg->arg, nr_iwarp;
 	u64 bytes;
 	int ret;
 
@@ -54,10 +51,10 @@ int uep_listen(struct uep_cmd *cmd)
 		return PTR_ERR(id);
 	if (!backlog || backlog > UEP_MAX_BACKLOG)
 		backlog = UEP_MAX_BACKLOG;
-	ret = uep_listen_check_access(id);
+	ret = uep_listen_check(id, &nr_iwarp);
 	if (ret)
 		goto out;
-	bytes = uep_listen_bytes(id, backlog);
+	bytes = (u64)nr_iwarp * backlog * UEP_IW_REQUEST_BYTES;
 	ret = uep_charge(cmd->s, 0, bytes);
 	if (ret)
 		goto out;
