@@ -248,31 +248,19 @@ static bool ep_rxe_drop_regions(struct ep_rxe_dev *rxe)
 	return left;
 }
 
-/* A program's QP of that number on the device with a reference (ep_res_ops.get), or NULL */
-static struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num)
-{
-	struct ep_qp *qp, *found = NULL;
-
-	spin_lock(&dev->lock);
-	hash_for_each_possible(dev->qps, qp, by_num, qp_num) {
-		if (qp->qp_num == qp_num) {
-			qp->res.ops->get(&qp->res);
-			found = qp;
-			break;
-		}
-	}
-	spin_unlock(&dev->lock);
-	return found;
-}
-
 static void ep_rxe_fail_peers(struct ep_qp *qp)
 {
 	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
+	struct ep_dev *dev = qp->res.dev;
 	struct ep_qp *peer;
 	u32 i;
 
 	for (i = 0; i < EP_RXE_PEERS; i++) {
-		peer = ep_rxe_find(qp->res.dev, rxe->peers[i]);
+		spin_lock(&dev->lock);
+		peer = ep_rxe_find(dev, rxe->peers[i]);
+		if (peer)
+			peer->res.ops->get(&peer->res);
+		spin_unlock(&dev->lock);
 		if (!peer)
 			continue;
 		/* Once: it may be connected anew. */

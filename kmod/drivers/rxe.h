@@ -32,6 +32,7 @@ static inline struct ep_rxe_qp *ep_rxe_qp(const struct ep_qp *qp)
 int ep_rxe_query(const struct ep_qp *qp, struct ib_qp_attr *attr, int mask);
 enum ib_qp_state ep_rxe_state(const struct ep_qp *qp);
 void ep_rxe_empty(struct ep_qp *qp);
+struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num);
 bool ep_rxe_is_local(const struct ep_qp *qp, const struct rdma_ah_attr *ah_attr);
 void ep_rxe_stop_receiving(struct ep_qp *qp);
 int ep_rxe_before_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);

@@ -186,17 +186,15 @@ void ep_rxe_after_query(const struct ep_qp *qp, struct ib_qp_attr *attr)
 		attr->qp_access_flags = rxe->access;
 }
 
-/* Takes no reference, which must not be the last one to be dropped here. */
-static bool ep_rxe_exists(struct ep_dev *dev, u32 qp_num)
+/* A program's QP of that number on the device, or NULL; dev->lock is held. */
+struct ep_qp *ep_rxe_find(struct ep_dev *dev, u32 qp_num)
 {
-	bool found = false;
 	struct ep_qp *qp;
 
-	spin_lock(&dev->lock);
 	hash_for_each_possible(dev->qps, qp, by_num, qp_num)
-		found |= qp->qp_num == qp_num;
-	spin_unlock(&dev->lock);
-	return found;
+		if (qp->qp_num == qp_num)
+			return qp;
+	return NULL;
 }
 
 /* Does the address belong to this device? */
@@ -220,6 +218,7 @@ bool ep_rxe_is_local(const struct ep_qp *qp, const struct rdma_ah_attr *ah_attr)
 static int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int mask, u32 **added)
 {
 	struct ep_rxe_qp *rxe = ep_rxe_qp(qp);
+	struct ep_dev *dev = qp->res.dev;
 	u32 qp_num = attr->dest_qp_num, i;
 	struct ib_qp_attr now;
 	int ret;
@@ -235,14 +234,17 @@ static int ep_rxe_add_peer(struct ep_qp *qp, const struct ib_qp_attr *attr, int 
 	for (i = 0; i < EP_RXE_PEERS; i++)
 		if (rxe->peers[i] == qp_num)
 			return 0;
-	for (i = 0; i < EP_RXE_PEERS; i++) {
-		if (!rxe->peers[i] || !ep_rxe_exists(qp->res.dev, rxe->peers[i])) {
-			*added = &rxe->peers[i];
-			**added = qp_num;
-			return 0;
-		}
-	}
-	return -EBUSY;
+	/* A reference to a peer must not be the last one to be dropped here, so none is taken. */
+	spin_lock(&dev->lock);
+	for (i = 0; i < EP_RXE_PEERS; i++)
+		if (!rxe->peers[i] || !ep_rxe_find(dev, rxe->peers[i]))
+			break;
+	spin_unlock(&dev->lock);
+	if (i == EP_RXE_PEERS)
+		return -EBUSY;
+	*added = &rxe->peers[i];
+	**added = qp_num;
+	return 0;
 }
 
 int ep_rxe_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
