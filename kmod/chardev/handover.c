@@ -21,16 +21,18 @@ struct uep_uid {
 static int uep_obj_set_uid(struct uep_obj *obj, void *arg)
 {
 	const struct uep_uid *new = arg;
+	struct uep_mcast *mcast;
 	struct uep_srq *srq;
 	struct uep_cq *cq;
 	struct uep_qp *qp;
 
 	switch (obj->type->type) {
 	case RDMA_EP_OBJ_ID:
-		uep_id_set_uid(container_of(obj, struct uep_id, obj), new->uid, new->forget);
+		uep_id_set_uid(container_of(obj, struct uep_id, obj), NULL, new->uid, new->forget);
 		return 0;
 	case RDMA_EP_OBJ_MCAST:
-		uep_mcast_set_uid(container_of(obj, struct uep_mcast, obj), new->uid, new->forget);
+		mcast = container_of(obj, struct uep_mcast, obj);
+		uep_id_set_uid(mcast->id, mcast, new->uid, new->forget);
 		return 0;
 	case RDMA_EP_OBJ_CQ:
 		cq = container_of(obj, struct uep_cq, obj);

@@ -118,8 +118,7 @@ bool uep_event_stale(const struct uep_event *ev);
 bool uep_event_count(struct uep_event *ev, bool force);
 void uep_event_uncount(struct uep_event *ev);
 bool uep_event_queue(struct uep_id *id, struct uep_event *ev, struct rdma_cm_id *cm_id);
-void uep_id_set_uid(struct uep_id *id, u64 uid, bool forget);
-void uep_mcast_set_uid(struct uep_mcast *mcast, u64 uid, bool forget);
+void uep_id_set_uid(struct uep_id *id, struct uep_mcast *mcast, u64 uid, bool forget);
 void uep_events_purge(struct uep_id *id, struct uep_mcast *mcast);
 
 /* channel.c */

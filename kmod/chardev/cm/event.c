@@ -90,33 +90,25 @@ out:
 	return queued;
 }
 
-/* Also of unread events. @forget: the events that have been read are another owner's */
-void uep_id_set_uid(struct uep_id *id, u64 uid, bool forget)
+/*
+ * Sets the cookie of the id, or if @mcast is not NULL of this membership of it, also in unread
+ * events. @forget: the events that have been read are another owner's
+ */
+void uep_id_set_uid(struct uep_id *id, struct uep_mcast *mcast, u64 uid, bool forget)
 {
+	u32 *reported = mcast ? &mcast->events_reported : &id->events_reported;
+	u64 *cookie = mcast ? &mcast->uid : &id->uid;
 	struct uep_session *s = id->obj.session;
 	struct uep_event *ev;
 
 	spin_lock(&s->ev_lock);
-	id->uid = uid;
+	*cookie = uid;
 	if (forget)
-		id->events_reported = 0;
+		*reported = 0;
 	list_for_each_entry(ev, &id->events, own)
-		ev->rec.uid = uid;
-	spin_unlock(&s->ev_lock);
-}
-
-/* The same of a membership. */
-void uep_mcast_set_uid(struct uep_mcast *mcast, u64 uid, bool forget)
-{
-	struct uep_session *s = mcast->obj.session;
-	struct uep_event *ev;
-
-	spin_lock(&s->ev_lock);
-	mcast->uid = uid;
-	if (forget)
-		mcast->events_reported = 0;
-	list_for_each_entry(ev, &mcast->id->events, own)
-		if (ev->mcast == mcast)
+		if (!mcast)
+			ev->rec.uid = uid;
+		else if (ev->mcast == mcast)
 			ev->rec.param.ud.mcast_uid = uid;
 	spin_unlock(&s->ev_lock);
 }
