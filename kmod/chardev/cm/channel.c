@@ -64,13 +64,6 @@ static void uep_channel_end_work(struct work_struct *work)
 	uep_queue_put(&chan->q);
 }
 
-static void uep_channel_end(struct uep_channel *chan)
-{
-	kref_get(&chan->q.ref);
-	if (!uep_session_run(chan->q.session, &chan->end_work))
-		uep_queue_put(&chan->q);
-}
-
 /* Drops ev_lock, and destroys the ids of @chan if it is closed: one may have come to it. */
 static void uep_channel_unlock(struct uep_session *s, struct uep_channel *chan)
 	__releases(&s->ev_lock)
@@ -80,10 +73,13 @@ static void uep_channel_unlock(struct uep_session *s, struct uep_channel *chan)
 	if (end)
 		kref_get(&chan->q.ref);
 	spin_unlock(&s->ev_lock);
-	if (end) {
-		uep_channel_end(chan);
+	if (!end)
+		return;
+	/* The work item has a reference of its own, and may drop it at once. */
+	kref_get(&chan->q.ref);
+	if (!uep_session_run(s, &chan->end_work))
 		uep_queue_put(&chan->q);
-	}
+	uep_queue_put(&chan->q);
 }
 
 /* Publishes the id, and returns its channel. Holds ev_lock. */
@@ -308,6 +304,7 @@ struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd)
 	struct file *file = fget(fd);
 	struct uep_event *ev = NULL;
 	struct uep_channel *chan;
+	int ret;
 
 	if (!file)
 		return NULL;
@@ -315,13 +312,13 @@ struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd)
 	if (!chan)
 		goto out;
 	while (!(ev = uep_event_dequeue(cmd->s, chan, NULL)) && !(file->f_flags & O_NONBLOCK)) {
-		if (wait_event_interruptible(chan->q.wait, !list_empty_careful(&chan->q.records) ||
-					     uep_owner_ended(uep_cmd_owner(cmd)))) {
-			ev = ERR_PTR(-ERESTARTSYS);
-			goto out;
-		}
-		if (uep_owner_ended(uep_cmd_owner(cmd))) {
-			ev = ERR_PTR(-EBADF);
+		ret = wait_event_interruptible(chan->q.wait,
+					       !list_empty_careful(&chan->q.records) ||
+					       uep_owner_ended(uep_cmd_owner(cmd)));
+		if (!ret && uep_owner_ended(uep_cmd_owner(cmd)))
+			ret = -EBADF;
+		if (ret) {
+			ev = ERR_PTR(ret);
 			goto out;
 		}
 	}
@@ -342,31 +339,29 @@ struct uep_event *uep_cmd_dequeue_event(struct uep_cmd *cmd, struct uep_id *id)
 	return ev;
 }
 
-static void uep_channel_init(struct uep_channel *chan)
+/* @chan: or ERR_PTR, which is returned */
+static struct uep_channel *uep_channel_init(struct uep_channel *chan, bool private)
 {
+	if (IS_ERR(chan))
+		return chan;
 	INIT_LIST_HEAD(&chan->ids);
 	INIT_WORK(&chan->end_work, uep_channel_end_work);
+	chan->private = private;
+	return chan;
 }
 
 /* Creates a channel with a file. Returns it with a reference of the caller. */
-static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd)
+static struct uep_channel *uep_channel_create(struct uep_cmd *cmd, s32 *fd, bool private)
 {
-	struct uep_channel *chan;
-
-	chan = uep_queue_create(cmd, &uep_channel_ops, sizeof(*chan), fd);
-	if (!IS_ERR(chan))
-		uep_channel_init(chan);
-	return chan;
+	return uep_channel_init(uep_queue_create(cmd, &uep_channel_ops,
+						 sizeof(struct uep_channel), fd), private);
 }
 
 /* Allocates a channel without a file: OPEN_QUEUE makes one. */
 struct uep_channel *uep_channel_alloc(struct uep_session *s)
 {
-	struct uep_channel *chan = uep_queue_alloc(s, &uep_channel_ops, sizeof(*chan));
-
-	if (!IS_ERR(chan))
-		uep_channel_init(chan);
-	return chan;
+	return uep_channel_init(uep_queue_alloc(s, &uep_channel_ops, sizeof(struct uep_channel)),
+				false);
 }
 
 /* Returns the channel that a command names or creates, with a reference. */
@@ -374,12 +369,8 @@ struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd)
 {
 	struct uep_channel *chan;
 
-	if (flags & RDMA_EP_ID_PRIVATE_CHANNEL) {
-		chan = uep_channel_create(cmd, fd);
-		if (!IS_ERR(chan))
-			chan->private = true;
-		return chan;
-	}
+	if (flags & RDMA_EP_ID_PRIVATE_CHANNEL)
+		return uep_channel_create(cmd, fd, true);
 	chan = uep_queue_find(cmd->s, *fd, &uep_channel_ops);
 	return chan ? chan : ERR_PTR(-EBADF);
 }
@@ -406,7 +397,7 @@ int uep_create_channel(struct uep_cmd *cmd)
 
 	if (arg->reserved)
 		return -EINVAL;
-	chan = uep_channel_create(cmd, &arg->fd);
+	chan = uep_channel_create(cmd, &arg->fd, false);
 	if (!IS_ERR(chan))
 		uep_queue_put(&chan->q);
 	return PTR_ERR_OR_ZERO(chan);
