@@ -118,45 +118,25 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev)
 	return dev;
 }
 
-static bool ep_srcu_enter(struct srcu_struct *srcu, const bool *over, int *idx)
-{
-	*idx = srcu_read_lock(srcu);
-	if (likely(!READ_ONCE(*over))) {
-		__release(srcu);	/* for sparse: the exit functions do */
-		return true;
-	}
-	srcu_read_unlock(srcu, *idx);
-	return false;
-}
-
 /*
  * Begins a section in which dev->ibdev is valid and its objects can be used. Nothing inside
  * waits for users or peers. Returns -EIO after the removal of the device.
  */
 int ep_dev_enter(struct ep_dev *dev, int *idx)
 {
-	return ep_srcu_enter(&dev->srcu, &dev->removing, idx) ? 0 : -EIO;
+	*idx = srcu_read_lock(&dev->srcu);
+	if (likely(!READ_ONCE(dev->removing))) {
+		__release(&dev->srcu);	/* for sparse: ep_dev_exit() does */
+		return 0;
+	}
+	srcu_read_unlock(&dev->srcu, *idx);
+	return -EIO;
 }
 
 void ep_dev_exit(struct ep_dev *dev, int idx)
 {
 	__acquire(&dev->srcu);
 	srcu_read_unlock(&dev->srcu, idx);
-}
-
-/*
- * Begins a section in which rdma_cm does not begin to remove the device, also while
- * ep_client_remove() runs. Returns false if it may have begun.
- */
-bool ep_dev_enter_cm(struct ep_dev *dev, int *idx)
-{
-	return ep_srcu_enter(&dev->cm_srcu, &dev->removed, idx);
-}
-
-void ep_dev_exit_cm(struct ep_dev *dev, int idx)
-{
-	__acquire(&dev->cm_srcu);
-	srcu_read_unlock(&dev->cm_srcu, idx);
 }
 
 /*

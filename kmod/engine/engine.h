@@ -124,8 +124,6 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev);
 void ep_dev_put(struct ep_dev *dev);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
 void ep_dev_exit(struct ep_dev *dev, int idx);
-bool ep_dev_enter_cm(struct ep_dev *dev, int *idx);
-void ep_dev_exit_cm(struct ep_dev *dev, int idx);
 
 /* A kernel consumer of a device */
 struct ep_dev_user {

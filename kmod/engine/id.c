@@ -40,13 +40,15 @@ static void ep_id_destroy_cm_id(struct rdma_cm_id *cm_id)
 static void ep_id_destroy_routing(struct ep_id *id)
 {
 	struct ep_dev *dev = id->route_dev;
-	int idx;
+	int idx = srcu_read_lock(&dev->cm_srcu);
+	bool removed = READ_ONCE(dev->removed);
 
-	if (ep_dev_enter_cm(dev, &idx)) {
+	/* ep_client_remove() waits for the section, and rdma_cm removes the device later. */
+	if (!removed)
 		ep_id_destroy_cm_id(id->cm_id);
-		ep_dev_exit_cm(dev, idx);
+	srcu_read_unlock(&dev->cm_srcu, idx);
+	if (!removed)
 		return;
-	}
 	wait_event(id->route_wait, !READ_ONCE(id->routing) || READ_ONCE(id->removed));
 	/* The handler, which may sleep, returns, */
 	rdma_lock_handler(id->cm_id);
