@@ -63,12 +63,10 @@ static int uep_ah_create_hw(struct uep_ah *ah, const struct ib_uverbs_ah_attr *u
 		goto out;
 	/* The variant for users resolves the destination's link address. */
 	ah->ibah = rdma_create_user_ah(ah->pd->pd.ibpd, &attr, NULL);
-	if (IS_ERR(ah->ibah)) {
-		ret = PTR_ERR(ah->ibah);
-		ep_res_uncharge(&ah->res);
-		goto out;
-	}
-	ep_res_add(&ah->res);
+	if (IS_ERR(ah->ibah))
+		ret = ep_res_abort(&ah->res, ah->ibah);
+	else
+		ep_res_add(&ah->res);
 out:
 	rdma_destroy_ah_attr(&attr);
 	return ret;
@@ -78,7 +76,6 @@ out:
 static struct uep_ah *uep_ah_create(struct uep_pd *pd, const struct ib_uverbs_ah_attr *uattr)
 {
 	struct uep_ah *ah = uep_obj_alloc_in(&pd->obj, &uep_ah_type, sizeof(*ah), 0);
-	int ret;
 
 	if (IS_ERR(ah))
 		return ah;
@@ -86,11 +83,7 @@ static struct uep_ah *uep_ah_create(struct uep_pd *pd, const struct ib_uverbs_ah
 	uep_obj_add_user(&pd->obj);
 	ah->pd = pd;
 	ah->res.owner = ah;
-	ret = uep_ah_create_hw(ah, uattr);
-	if (!ret)
-		return ah;
-	uep_obj_discard(&ah->obj);
-	return ERR_PTR(ret);
+	return uep_obj_created(&ah->obj, uep_ah_create_hw(ah, uattr));
 }
 
 int uep_create_ah(struct uep_cmd *cmd)

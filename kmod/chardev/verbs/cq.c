@@ -293,20 +293,17 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 	cq->ring.index = RDMA_EP_NO_RING;
 	ret = ring ? uep_ring_create(s, &cq->ring) : 0;
 	if (ret)
-		goto err;
+		goto out;
 	hw = uep_cq_hw_get(s, ctx->obj.dev, cqe, comp_vector);
 	ret = PTR_ERR_OR_ZERO(hw);
 	if (ret)
-		goto err;
+		goto out;
 	cq->hw = hw;
 	spin_lock_irq(&hw->lock);
 	hw->user = cq;
 	spin_unlock_irq(&hw->lock);
-	return cq;
-
-err:
-	uep_obj_discard(&cq->obj);
-	return ERR_PTR(ret);
+out:
+	return uep_obj_created(&cq->obj, ret);
 }
 
 int uep_create_cq(struct uep_cmd *cmd)

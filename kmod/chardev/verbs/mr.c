@@ -254,17 +254,12 @@ err_pages:
 static struct uep_mr *uep_mr_create(struct uep_cmd *cmd, struct uep_pd *pd)
 {
 	struct uep_mr *mr = uep_obj_alloc_in(&pd->obj, &uep_mr_type, sizeof(*mr), 0);
-	int ret;
 
 	if (IS_ERR(mr))
 		return mr;
 	mutex_init(&mr->lock);
 	mr->pd = pd;
-	ret = uep_mr_create_hw(cmd, mr);
-	if (!ret)
-		return mr;
-	uep_obj_discard(&mr->obj);
-	return ERR_PTR(ret);
+	return uep_obj_created(&mr->obj, uep_mr_create_hw(cmd, mr));
 }
 
 int uep_reg_mr(struct uep_cmd *cmd)

@@ -21,20 +21,14 @@ static const struct uep_obj_type uep_pd_type = {
 /* Called inside ep_dev_enter(). */
 struct uep_pd *uep_pd_create(struct uep_ctx *ctx)
 {
-	struct uep_pd *pd;
-	int ret;
+	struct uep_pd *pd = uep_obj_alloc_in(&ctx->obj, &uep_pd_type, sizeof(*pd), 0);
 
-	pd = uep_obj_alloc_in(&ctx->obj, &uep_pd_type, sizeof(*pd), 0);
 	if (IS_ERR(pd))
 		return pd;
 	xa_init(&pd->mrs);
 	xa_init(&pd->recv_rings);
 	pd->ctx = ctx;
-	ret = ep_pd_create(&pd->pd, pd->obj.dev, &uep_obj_res_ops);
-	if (!ret)
-		return pd;
-	uep_obj_discard(&pd->obj);
-	return ERR_PTR(ret);
+	return uep_obj_created(&pd->obj, ep_pd_create(&pd->pd, pd->obj.dev, &uep_obj_res_ops));
 }
 
 int uep_alloc_pd(struct uep_cmd *cmd)

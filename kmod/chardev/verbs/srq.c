@@ -134,12 +134,12 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq 
 	if (arg->srq_type == IB_SRQT_XRC) {
 		ret = uep_srq_find_xrc(srq, &attr, arg);
 		if (ret)
-			goto err;
+			goto out;
 	}
 
 	ret = ep_srq_create(&srq->srq, pd->obj.dev, pd->pd.ibpd, &uep_srq_res_ops, &attr);
 	if (ret)
-		goto err;
+		goto out;
 	srq->max_sge = srq->srq.attr.max_sge;
 	/* Twice: a receive keeps its slot until its completion has been polled. */
 	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr, false);
@@ -149,13 +149,8 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq 
 		lockdep_set_class(&srq->wq.lock, &uep_srq_wq_key);
 		ret = uep_recv_ring_create(srq, arg->srq_limit);
 	}
-	if (ret)
-		goto err;
-	return srq;
-
-err:
-	uep_obj_discard(&srq->obj);
-	return ERR_PTR(ret);
+out:
+	return uep_obj_created(&srq->obj, ret);
 }
 
 /* Posts the ring's receives first. Meanwhile the ring is used as both sizes and limits allow. */

@@ -22,7 +22,7 @@ static const struct uep_obj_type uep_xrcd_type = {
 	.free = uep_xrcd_free,
 };
 
-static int uep_xrcd_get_path(struct uep_xrcd *xrcd, int fd)
+static int uep_xrcd_get_path(struct uep_xrcd *xrcd, int fd, const struct inode **inode)
 {
 	struct file *file = fget(fd);
 
@@ -30,6 +30,7 @@ static int uep_xrcd_get_path(struct uep_xrcd *xrcd, int fd)
 		return -EBADF;
 	xrcd->path = file->f_path;
 	path_get(&xrcd->path);
+	*inode = d_inode(xrcd->path.dentry);
 	fput(file);
 	return 0;
 }
@@ -39,26 +40,19 @@ static struct uep_xrcd *uep_xrcd_create(struct uep_ctx *ctx, int fd, u32 flags)
 {
 	const struct inode *inode = NULL;
 	struct uep_xrcd *xrcd;
-	int ret;
+	int ret = 0;
 
 	xrcd = uep_obj_alloc_in(&ctx->obj, &uep_xrcd_type, sizeof(*xrcd), 0);
 	if (IS_ERR(xrcd))
 		return xrcd;
 	xrcd->ctx = ctx;
-	if (fd != -1) {
-		ret = uep_xrcd_get_path(xrcd, fd);
-		if (ret)
-			goto err;
-		inode = d_inode(xrcd->path.dentry);
-	}
-	ret = ep_xrcd_open(&xrcd->xrcd, ctx->obj.dev, &uep_obj_res_ops, inode,
-			   ctx->obj.session->user, flags & RDMA_EP_XRCD_CREATE,
-			   flags & RDMA_EP_XRCD_EXCLUSIVE);
+	if (fd != -1)
+		ret = uep_xrcd_get_path(xrcd, fd, &inode);
 	if (!ret)
-		return xrcd;
-err:
-	uep_obj_discard(&xrcd->obj);
-	return ERR_PTR(ret);
+		ret = ep_xrcd_open(&xrcd->xrcd, ctx->obj.dev, &uep_obj_res_ops, inode,
+				   ctx->obj.session->user, flags & RDMA_EP_XRCD_CREATE,
+				   flags & RDMA_EP_XRCD_EXCLUSIVE);
+	return uep_obj_created(&xrcd->obj, ret);
 }
 
 int uep_open_xrcd(struct uep_cmd *cmd)
@@ -108,16 +102,14 @@ struct uep_qp *uep_target_create(struct uep_xrcd *xrcd, u64 uid, const u32 *num)
 	else
 		ret = ep_qp_create(&qp->qp, qp->obj.dev, NULL, &uep_qp_res_ops, &init,
 				   KBUILD_MODNAME);
-	if (ret)
-		goto err;
-	/* -EBUSY: the session has opened it before. */
-	qp->key = uep_qp_key(qp);
-	ret = xa_insert(&qp->obj.session->qps, qp->key, qp, GFP_KERNEL_ACCOUNT);
-	if (!ret || ret == -EBUSY)
-		return qp;
-err:
-	uep_obj_discard(&qp->obj);
-	return ERR_PTR(ret);
+	if (!ret) {
+		qp->key = uep_qp_key(qp);
+		ret = xa_insert(&qp->obj.session->qps, qp->key, qp, GFP_KERNEL_ACCOUNT);
+		/* The session has opened it before. */
+		if (ret == -EBUSY)
+			ret = 0;
+	}
+	return uep_obj_created(&qp->obj, ret);
 }
 
 int uep_open_qp(struct uep_cmd *cmd)
