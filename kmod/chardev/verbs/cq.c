@@ -318,7 +318,7 @@ int uep_create_cq(struct uep_cmd *cmd)
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	if (arg->channel_fd != -1) {
-		chan = uep_comp_get(cmd->s, arg->channel_fd);
+		chan = uep_queue_find(cmd->s, arg->channel_fd, &uep_comp_ops);
 		if (!chan) {
 			ret = -EBADF;
 			goto out;

@@ -32,9 +32,8 @@ static void uep_ctx_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out
 	struct uep_ctx *ctx = container_of(obj, struct uep_ctx, obj);
 	u32 i;
 
-	mutex_lock(&uep_ctxs_lock);
-	xa_erase(&uep_ctxs, ctx->number);
-	mutex_unlock(&uep_ctxs_lock);
+	scoped_guard(mutex, &uep_ctxs_lock)
+		xa_erase(&uep_ctxs, ctx->number);
 	for (i = 0; i < ctx->nr_ports; i++)
 		uep_node_purge(ctx->async, &ctx->ports[i]);
 	uep_queue_kill(ctx->async);
@@ -44,7 +43,7 @@ static void uep_ctx_free(struct uep_obj *obj)
 {
 	struct uep_ctx *ctx = container_of(obj, struct uep_ctx, obj);
 
-	if (ctx->async)
+	if (!IS_ERR(ctx->async))
 		uep_queue_put(ctx->async);
 	ep_dev_put(obj->dev);
 }
@@ -59,36 +58,27 @@ static const struct uep_obj_type uep_ctx_type = {
 static struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 {
 	u32 i, nr_ports = dev->ibdev->phys_port_cnt + 1;
-	struct uep_queue *async;
 	struct uep_ctx *ctx;
-	int ret;
+	int ret = -ENOMEM;
 
 	ctx = uep_obj_alloc(s, &uep_ctx_type, struct_size(ctx, ports, nr_ports), 0);
 	if (IS_ERR(ctx))
 		return ctx;
 	kref_get(&dev->ref);
 	ctx->obj.dev = dev;
-	ctx->account = uep_account_dev(s->account, dev);
-	if (!ctx->account) {
-		uep_obj_put(&ctx->obj);
-		return ERR_PTR(-ENOMEM);
-	}
 	ctx->net_cookie = current->nsproxy->net_ns->net_cookie;
-	async = uep_async_create();
-	if (IS_ERR(async)) {
-		uep_obj_put(&ctx->obj);
-		return ERR_CAST(async);
-	}
-	ctx->async = async;
 	ctx->nr_ports = nr_ports;
 	for (i = 0; i < nr_ports; i++)
 		uep_node_init(&ctx->ports[i], &ctx->obj, i);
-	ret = xa_alloc(&uep_ctxs, &ctx->number, ctx, xa_limit_32b, GFP_KERNEL_ACCOUNT);
-	if (ret) {
-		uep_obj_put(&ctx->obj);
-		return ERR_PTR(ret);
-	}
-	return ctx;
+	/* It belongs to no session: its files can be open longer. */
+	ctx->async = uep_queue_alloc(NULL, &uep_async_ops, sizeof(*ctx->async));
+	ctx->account = uep_account_dev(s->account, dev);
+	if (!IS_ERR(ctx->async) && ctx->account)
+		ret = xa_alloc(&uep_ctxs, &ctx->number, ctx, xa_limit_32b, GFP_KERNEL_ACCOUNT);
+	if (!ret)
+		return ctx;
+	uep_obj_put(&ctx->obj);
+	return ERR_PTR(ret);
 }
 
 static struct uep_ctx *uep_ctx_create_default(struct uep_session *s, struct ep_dev *dev)
@@ -126,14 +116,8 @@ err_ctx:
 /* The session's default context on @dev, until the session ends. Inside ep_dev_enter(). */
 static struct uep_ctx *uep_ctx_default(struct uep_session *s, struct ep_dev *dev)
 {
-	struct uep_ctx *ctx;
-
-	mutex_lock(&s->ctx_lock);
-	ctx = xa_load(&s->default_ctxs, dev->index);
-	if (!ctx)
-		ctx = uep_ctx_create_default(s, dev);
-	mutex_unlock(&s->ctx_lock);
-	return ctx;
+	guard(mutex)(&s->ctx_lock);
+	return xa_load(&s->default_ctxs, dev->index) ?: uep_ctx_create_default(s, dev);
 }
 
 /**
@@ -260,13 +244,6 @@ static void uep_dev_event_work(struct work_struct *work)
 	kfree(ev);
 }
 
-/* After all earlier events, and done on return */
-static void uep_dev_event_now(struct uep_dev_event *ev)
-{
-	flush_workqueue(uep_dev_event_wq);
-	uep_dev_event_deliver(ev);
-}
-
 static u32 uep_dev_event_port(const struct ib_event *event)
 {
 	switch (event->event) {
@@ -293,14 +270,16 @@ void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
 		.dev = dev,
 		.port = uep_dev_event_port(event),
 		.type = event->event,
-	}, *ev;
+	}, *ev = NULL;
 
-	ev = event->event == IB_EVENT_DEVICE_FATAL ? NULL : kmalloc(sizeof(*ev), GFP_NOIO);
+	if (event->event != IB_EVENT_DEVICE_FATAL)
+		ev = kmemdup(&now, sizeof(now), GFP_NOIO);
 	if (!ev) {
-		uep_dev_event_now(&now);
+		/* After all earlier events */
+		flush_workqueue(uep_dev_event_wq);
+		uep_dev_event_deliver(&now);
 		return;
 	}
-	*ev = now;
 	kref_get(&dev->ref);
 	INIT_WORK(&ev->work, uep_dev_event_work);
 	queue_work(uep_dev_event_wq, &ev->work);

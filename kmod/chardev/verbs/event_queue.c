@@ -42,35 +42,23 @@ static int uep_async_deliver(struct uep_queue *q, char __user *buf)
 	return uep_node_read(q, &ev, !copy_to_user(buf, &rec, sizeof(rec)));
 }
 
-static const struct uep_queue_ops uep_comp_ops = {
+const struct uep_queue_ops uep_comp_ops = {
 	.name = "[rdma_ep_comp]",
 	.size = sizeof(struct rdma_ep_comp_event),
 	.deliver = uep_comp_deliver,
 };
 
-static const struct uep_queue_ops uep_async_ops = {
+const struct uep_queue_ops uep_async_ops = {
 	.name = "[rdma_ep_async]",
 	.size = sizeof(struct rdma_ep_async_event),
 	.typed = true,
 	.deliver = uep_async_deliver,
 };
 
-/* It belongs to no session: its files can be open longer. */
-struct uep_queue *uep_async_create(void)
-{
-	return uep_queue_alloc(NULL, &uep_async_ops, sizeof(struct uep_queue));
-}
-
 /* A channel with a file, and with a reference for the caller. */
 struct uep_queue *uep_comp_create(struct uep_cmd *cmd, s32 *fd)
 {
 	return uep_queue_create(cmd, &uep_comp_ops, sizeof(struct uep_queue), fd);
-}
-
-/* The channel of the caller's file, with a reference, or NULL. */
-struct uep_queue *uep_comp_get(struct uep_session *s, int fd)
-{
-	return uep_queue_find(s, fd, &uep_comp_ops);
 }
 
 int uep_create_comp_channel(struct uep_cmd *cmd)

@@ -23,9 +23,10 @@ static inline void *uep_obj_created(struct uep_obj *obj, int ret)
 
 /* Completion channels, asynchronous events (event_queue.c) */
 
-struct uep_queue *uep_async_create(void);
+extern const struct uep_queue_ops uep_comp_ops;
+extern const struct uep_queue_ops uep_async_ops;
+
 struct uep_queue *uep_comp_create(struct uep_cmd *cmd, s32 *fd);
-struct uep_queue *uep_comp_get(struct uep_session *s, int fd);
 int uep_create_comp_channel(struct uep_cmd *cmd);
 
 /* Contexts (ctx.c) */
