@@ -148,23 +148,18 @@ static struct ib_mr *uep_mr_counted(struct uep_cmd *cmd, struct ib_mr *ibmr)
  * caller's credentials with CAP_IPC_LOCK and no other capability. Only this thread uses them, and
  * only until uep_mr_revert(); other threads of the process keep their rights and their limit, and
  * so does an observer (task_struct.real_cred). A page fault meanwhile has the caller's ids and
- * security label. The pages count in mm->pinned_vm as ever.
+ * security label. The pages count in mm->pinned_vm as ever. Returns the caller's own, NULL if
+ * their rights are enough, or ERR_PTR.
  */
-struct uep_mr_creds {
-	const struct cred *old;
-	struct cred *new;		/* NULL: the caller's own rights are enough */
-};
-
-static int uep_mr_override(struct uep_mr_creds *c, bool skip_rlimit)
+static const struct cred *uep_mr_override(bool skip_rlimit)
 {
 	struct cred *cred;
 
-	c->new = NULL;
 	if (!skip_rlimit)
-		return 0;
+		return NULL;
 	cred = prepare_creds();
 	if (!cred)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	put_user_ns(cred->user_ns);
 	cred->user_ns = get_user_ns(&init_user_ns);
 	cap_clear(cred->cap_inheritable);
@@ -172,31 +167,29 @@ static int uep_mr_override(struct uep_mr_creds *c, bool skip_rlimit)
 	cap_clear(cred->cap_effective);
 	cap_raise(cred->cap_effective, CAP_IPC_LOCK);
 	cred->cap_permitted = cred->cap_effective;
-	c->new = cred;
-	c->old = override_creds(cred);
-	return 0;
+	return override_creds(cred);
 }
 
-static void uep_mr_revert(const struct uep_mr_creds *c)
+static void uep_mr_revert(const struct cred *old)
 {
-	if (!c->new)
+	const struct cred *cred = current_cred();
+
+	if (!old)
 		return;
-	revert_creds(c->old);
-	put_cred(c->new);
+	revert_creds(old);
+	put_cred(cred);
 }
 
 static struct ib_mr *uep_mr_reg(struct uep_cmd *cmd, struct uep_mr *mr, bool skip_rlimit)
 {
+	const struct cred *old = uep_mr_override(skip_rlimit);
 	const struct rdma_ep_cmd_reg_mr *arg = cmd->arg;
-	struct uep_mr_creds creds;
 	struct ib_mr *ibmr;
-	int ret;
 
-	ret = uep_mr_override(&creds, skip_rlimit);
-	if (ret)
-		return ERR_PTR(ret);
+	if (IS_ERR(old))
+		return ERR_CAST(old);
 	ibmr = ib_reg_user_mr(mr->pd->pd.ibpd, arg->addr, arg->length, arg->iova, arg->access);
-	uep_mr_revert(&creds);
+	uep_mr_revert(old);
 	return uep_mr_counted(cmd, ibmr);
 }
 
@@ -312,16 +305,14 @@ static void uep_mr_update(struct uep_mr *mr, struct ib_mr *new,
 static struct ib_mr *uep_mr_rereg(struct uep_cmd *cmd, struct uep_mr *mr, bool skip_rlimit)
 {
 	const struct rdma_ep_cmd_rereg_mr *arg = cmd->arg;
-	struct uep_mr_creds creds;
+	const struct cred *old = uep_mr_override(skip_rlimit);
 	struct ib_mr *ibmr;
-	int ret;
 
-	ret = uep_mr_override(&creds, skip_rlimit);
-	if (ret)
-		return ERR_PTR(ret);
+	if (IS_ERR(old))
+		return ERR_CAST(old);
 	ibmr = mr->ibmr->device->ops.rereg_user_mr(mr->ibmr, arg->flags, arg->addr, arg->length,
 						   arg->iova, arg->access, mr->ibmr->pd, NULL);
-	uep_mr_revert(&creds);
+	uep_mr_revert(old);
 	return uep_mr_counted(cmd, ibmr);
 }
 
