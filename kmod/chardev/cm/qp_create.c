@@ -183,7 +183,6 @@ static int uep_qp_init_queues(struct uep_qp *qp)
 	unsigned long hw_key = uep_qp_hw_key(qp->qp.ibqp);
 	int ret;
 
-	qp->key = uep_qp_key(qp);
 	qp->sq.qp_num = qp->qp.qp_num;
 	qp->rq.qp_num = qp->qp.qp_num;
 	qp->sq.reads_apart = ep_dev_has(qp->obj.dev->ibdev, EP_CAP_READS_APART);
@@ -198,7 +197,7 @@ static int uep_qp_init_queues(struct uep_qp *qp)
 	} else {
 		ret = uep_wq_init(&qp->rq, s, qp->qp.cap.max_recv_wr, false);
 	}
-	return ret ?: xa_err(xa_store(&s->qps, qp->key, qp, GFP_KERNEL_ACCOUNT));
+	return ret ?: xa_err(xa_store(&s->qps, uep_qp_key(qp), qp, GFP_KERNEL_ACCOUNT));
 }
 
 static int uep_qp_check_init(const struct rdma_ep_qp_init *init)

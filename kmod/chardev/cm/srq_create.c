@@ -41,7 +41,7 @@ static int uep_create_srq_for(struct uep_cmd *cmd, struct uep_id *id)
 	}
 	arg->pd = pd->obj.handle;
 	arg->max_wr = srq->srq.attr.max_wr;
-	arg->max_sge = srq->max_sge;
+	arg->max_sge = srq->srq.attr.max_sge;
 	arg->srq_num = srq->srq.num;
 	arg->ring = srq->ring.mem.index;
 out:

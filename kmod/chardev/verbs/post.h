@@ -60,7 +60,8 @@ struct uep_post_queue {
 
 static inline struct uep_post_queue uep_srq_post_queue(struct uep_srq *srq)
 {
-	return (struct uep_post_queue) { &srq->wq, srq->pd, NULL, srq, false, srq->max_sge };
+	return (struct uep_post_queue) { &srq->wq, srq->pd, NULL, srq, false,
+					srq->srq.attr.max_sge };
 }
 
 static inline void uep_batch_init(struct uep_post_batch *b)

@@ -104,11 +104,25 @@ const struct ep_res_ops uep_qp_res_ops = {
 	.reaped_at = uep_qp_got_at,
 };
 
+/*
+ * QPs by device and number, which has 24 bits. On 32-bit machines devices whose indexes differ by
+ * a multiple of 256 have the same keys, so lookups compare the device.
+ */
+static unsigned long uep_qp_key_of(const struct ep_dev *dev, u32 qp_num)
+{
+	return (unsigned long)dev->index << 24 | (qp_num & 0xffffff);
+}
+
+unsigned long uep_qp_key(const struct uep_qp *qp)
+{
+	return uep_qp_key_of(qp->obj.dev, qp->qp.qp_num);
+}
+
 static void uep_qp_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	struct uep_qp *qp = container_of(obj, struct uep_qp, obj);
 
-	xa_cmpxchg(&obj->session->qps, qp->key, qp, NULL, 0);
+	xa_cmpxchg(&obj->session->qps, uep_qp_key(qp), qp, NULL, 0);
 	out->events_reported = uep_node_purge(qp->ctx->async, &qp->async);
 }
 
@@ -167,20 +181,6 @@ struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid
 	spin_lock_init(&qp->rq.lock);
 	uep_node_init(&qp->async, &qp->obj, uid);
 	return qp;
-}
-
-/*
- * QPs by device and number, which has 24 bits. On 32-bit machines devices whose indexes differ by
- * a multiple of 256 have the same keys, so lookups compare the device.
- */
-static unsigned long uep_qp_key_of(const struct ep_dev *dev, u32 qp_num)
-{
-	return (unsigned long)dev->index << 24 | (qp_num & 0xffffff);
-}
-
-unsigned long uep_qp_key(const struct uep_qp *qp)
-{
-	return uep_qp_key_of(qp->obj.dev, qp->qp.qp_num);
 }
 
 /* Sets the rules for work requests that depend on the port, which is valid. */

@@ -375,7 +375,7 @@ int uep_recv_ring_create(struct uep_srq *srq, u32 srq_limit)
 		return ret;
 	r->max_wr = srq->srq.attr.max_wr;
 	r->srq_limit = srq_limit;
-	r->mem.recv->max_sge = srq->max_sge;
+	r->mem.recv->max_sge = srq->srq.attr.max_sge;
 	return xa_err(xa_store(&srq->pd->recv_rings, r->mem.index, srq, GFP_KERNEL_ACCOUNT));
 }
 
@@ -430,7 +430,7 @@ void uep_recv_ring_move(struct uep_srq *srq, struct xarray *pages)
 	spin_lock_irq(&r->lock);
 	uep_ring_move(&r->mem, pages);
 	r->mem.recv->tail = r->end;
-	r->mem.recv->max_sge = srq->max_sge;
+	r->mem.recv->max_sge = srq->srq.attr.max_sge;
 	r->given_up = false;
 	spin_unlock_irq(&r->lock);
 }

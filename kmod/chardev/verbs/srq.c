@@ -84,19 +84,14 @@ static u64 uep_srq_bytes(u32 max_wr, u32 max_sge)
 static int uep_srq_find_xrc(struct uep_srq *srq, struct ib_srq_init_attr *attr,
 			    const struct rdma_ep_cmd_create_srq *arg)
 {
-	struct uep_xrcd *xrcd;
-	struct uep_cq *cq;
-
 	if (!srq->obj.dev->ibdev->ops.alloc_xrcd)
 		return -EOPNOTSUPP;
-	xrcd = uep_obj_use_for(&srq->obj, arg->xrcd, RDMA_EP_OBJ_XRCD);
-	if (IS_ERR(xrcd))
-		return PTR_ERR(xrcd);
-	cq = uep_obj_use_for(&srq->obj, arg->cq, RDMA_EP_OBJ_CQ);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	srq->xrcd = xrcd;
-	srq->cq = cq;
+	srq->xrcd = uep_obj_use_for(&srq->obj, arg->xrcd, RDMA_EP_OBJ_XRCD);
+	if (IS_ERR(srq->xrcd))
+		return PTR_ERR(srq->xrcd);
+	srq->cq = uep_obj_use_for(&srq->obj, arg->cq, RDMA_EP_OBJ_CQ);
+	if (IS_ERR(srq->cq))
+		return PTR_ERR(srq->cq);
 	srq->wq.xrcd = &srq->xrcd->xrcd;
 	attr->srq_type = IB_SRQT_XRC;
 	attr->ext.xrc.xrcd = srq->xrcd->xrcd.ibxrcd;
@@ -140,7 +135,6 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq 
 	ret = ep_srq_create(&srq->srq, pd->obj.dev, pd->pd.ibpd, &uep_srq_res_ops, &attr);
 	if (ret)
 		goto out;
-	srq->max_sge = srq->srq.attr.max_sge;
 	/* Twice: a receive keeps its slot until its completion has been polled. */
 	ret = uep_wq_init(&srq->wq, srq->obj.session, 2 * srq->srq.attr.max_wr, false);
 	/* QPs of other sessions receive from an XRC SRQ. */
@@ -152,6 +146,9 @@ struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq 
 out:
 	return uep_obj_created(&srq->obj, ret);
 }
+
+static_assert((int)RDMA_EP_SRQ_MAX_WR == IB_SRQ_MAX_WR);
+static_assert((int)RDMA_EP_SRQ_LIMIT == IB_SRQ_LIMIT);
 
 /* Posts the ring's receives first. Meanwhile the ring is used as both sizes and limits allow. */
 static int uep_srq_modify_hw(struct uep_srq *srq, struct ib_srq_attr *attr,
@@ -178,18 +175,14 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_cmd_srq_attr *arg)
 		.srq_limit = arg->srq_limit,
 	};
 	struct uep_session *s = srq->obj.session;
-	enum ib_srq_attr_mask mask = 0;
 	u64 bytes;
 	int ret;
 
-	if (arg->flags & RDMA_EP_SRQ_LIMIT)
-		mask |= IB_SRQ_LIMIT;
 	if (arg->flags & RDMA_EP_SRQ_MAX_WR) {
-		mask |= IB_SRQ_MAX_WR;
 		if (!arg->max_wr || arg->max_wr > UEP_MAX_WR ||
 		    arg->max_wr > srq->obj.dev->ibdev->attrs.max_srq_wr)
 			return -EINVAL;
-		bytes = uep_srq_bytes(arg->max_wr, srq->max_sge);
+		bytes = uep_srq_bytes(arg->max_wr, srq->srq.attr.max_sge);
 		ret = uep_charge(s, 1, bytes);
 		if (ret)
 			return ret;
@@ -202,7 +195,7 @@ static int uep_srq_modify(struct uep_srq *srq, struct rdma_ep_cmd_srq_attr *arg)
 		if (ret)
 			return ret;
 	}
-	return mask ? uep_srq_modify_hw(srq, &attr, mask) : 0;
+	return arg->flags ? uep_srq_modify_hw(srq, &attr, arg->flags) : 0;
 }
 
 static int uep_srq_query(struct uep_srq *srq, struct rdma_ep_cmd_srq_attr *arg)

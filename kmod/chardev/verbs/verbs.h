@@ -330,7 +330,6 @@ struct uep_srq {
 	struct uep_wq wq;
 	struct mutex modify_lock;	/* modify and query, dead */
 	bool dead;			/* srq is being destroyed (modify_lock) */
-	u32 max_sge;			/* entries of a receive */
 	struct uep_recv_ring ring;
 	struct uep_node async;		/* asynchronous events */
 };
@@ -385,7 +384,6 @@ struct uep_qp {
 	struct ep_qp qp;
 	struct uep_wq sq;
 	struct uep_wq rq;		/* unused with an SRQ */
-	unsigned long key;		/* in uep_session.qps */
 	unsigned long hw_key;		/* in uep_cq.qps, after the hardware object's end */
 	bool iwarp;			/* the rules of iWARP apply to work requests */
 	int (*prepare_send)(struct ep_qp *qp, struct ib_send_wr *wr, u32 flags,

@@ -103,8 +103,7 @@ struct uep_qp *uep_target_create(struct uep_xrcd *xrcd, u64 uid, const u32 *num)
 		ret = ep_qp_create(&qp->qp, qp->obj.dev, NULL, &uep_qp_res_ops, &init,
 				   KBUILD_MODNAME);
 	if (!ret) {
-		qp->key = uep_qp_key(qp);
-		ret = xa_insert(&qp->obj.session->qps, qp->key, qp, GFP_KERNEL_ACCOUNT);
+		ret = xa_insert(&qp->obj.session->qps, uep_qp_key(qp), qp, GFP_KERNEL_ACCOUNT);
 		/* The session has opened it before. */
 		if (ret == -EBUSY)
 			ret = 0;
