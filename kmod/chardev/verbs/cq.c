@@ -48,12 +48,11 @@ static void uep_cq_hw_killing(struct ep_res *res)
 {
 	struct uep_cq_hw *hw = uep_cq_hw_of(res);
 
-	mutex_lock(&hw->poll_lock);
+	guard(mutex)(&hw->poll_lock);
 	spin_lock_irq(&hw->lock);
 	if (hw->user)
 		uep_cq_set_dead(hw->user);
 	spin_unlock_irq(&hw->lock);
-	mutex_unlock(&hw->poll_lock);
 }
 
 static void uep_cq_hw_free(struct kref *ref)
@@ -249,11 +248,10 @@ void uep_cq_move_ring(struct uep_cq *cq, struct xarray *pages)
 {
 	struct uep_cq_hw *hw = cq->hw;
 
-	mutex_lock(&hw->poll_lock);
+	guard(mutex)(&hw->poll_lock);
 	spin_lock_irq(&hw->lock);
 	uep_ring_move(&cq->ring, pages);
 	spin_unlock_irq(&hw->lock);
-	mutex_unlock(&hw->poll_lock);
 }
 
 /* Memory of the device's queue, and of held completions */

@@ -20,9 +20,8 @@ static void uep_srq_event(struct ib_event *event, void *context)
 /* On return no task is changing the SRQ, or its queue_bytes. */
 static void uep_srq_set_dead(struct uep_srq *srq)
 {
-	mutex_lock(&srq->modify_lock);
+	guard(mutex)(&srq->modify_lock);
 	srq->dead = true;
-	mutex_unlock(&srq->modify_lock);
 }
 
 static void uep_srq_killing(struct ep_res *res)
@@ -221,9 +220,8 @@ static int uep_srq_call(struct uep_cmd *cmd,
 	srq = uep_obj_enter(cmd->s, arg->srq, RDMA_EP_OBJ_SRQ, &srcu);
 	if (IS_ERR(srq))
 		return PTR_ERR(srq);
-	mutex_lock(&srq->modify_lock);
-	ret = srq->dead ? -EIO : fn(srq, arg);
-	mutex_unlock(&srq->modify_lock);
+	scoped_guard(mutex, &srq->modify_lock)
+		ret = srq->dead ? -EIO : fn(srq, arg);
 	return uep_obj_exit(&srq->obj, srcu, ret);
 }
 
