@@ -5,7 +5,6 @@
 #include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
-#include <linux/slab.h>
 #include <linux/user_namespace.h>
 
 #include "../../compat.h"

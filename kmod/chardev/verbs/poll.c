@@ -10,7 +10,6 @@
 #include <linux/wait_bit.h>
 #include <rdma/opa_addr.h>
 
-#include "../../compat.h"
 #include "../trace.h"
 #include "verbs.h"
 

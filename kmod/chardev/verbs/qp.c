@@ -2,9 +2,6 @@
 /*
  * Queue pairs.
  */
-#include <linux/slab.h>
-
-#include "../../compat.h"
 #include "verbs.h"
 
 void uep_qp_event(struct ib_event *event, void *context)

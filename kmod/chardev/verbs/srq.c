@@ -3,7 +3,6 @@
  * Shared receive queues.
  */
 #include <linux/log2.h>
-#include <linux/slab.h>
 
 #include "verbs.h"
 
