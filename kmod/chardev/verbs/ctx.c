@@ -120,15 +120,10 @@ static struct uep_ctx *uep_ctx_default(struct uep_session *s, struct ep_dev *dev
 	return xa_load(&s->default_ctxs, dev->index) ?: uep_ctx_create_default(s, dev);
 }
 
-/**
- * uep_pd_enter - the PD for a new QP or SRQ
- * @s: session
- * @handle: its handle, or 0 for the default PD of @dev
- * @dev: device that it must be on, or NULL
- * @srcu: for uep_obj_exit()
- *
- * Return: the PD, with a reference and inside ep_dev_enter(); -ENOENT, -EINVAL for
- * another device or neither PD nor device, -EIO, -EACCES
+/*
+ * The PD for a new QP or SRQ, until uep_obj_exit(): that of the handle, which must be on @dev
+ * (NULL: on any device), or with handle 0 the default PD of @dev. Or ERR_PTR: -ENOENT, -EINVAL
+ * for another device or neither PD nor device, -EIO, -EACCES
  */
 struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *dev, int *srcu)
 {
