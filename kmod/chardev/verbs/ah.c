@@ -7,10 +7,8 @@
 static void uep_ah_destroy_hw(struct ep_res *res)
 {
 	struct uep_ah *ah = container_of(res, struct uep_ah, res);
-	struct ib_ah *ibah = ah->ibah;
 
-	ah->ibah = NULL;
-	rdma_destroy_ah(ibah, RDMA_DESTROY_AH_SLEEPABLE);
+	rdma_destroy_ah(xchg(&ah->ibah, NULL), RDMA_DESTROY_AH_SLEEPABLE);
 }
 
 /* For a post: keeps the hardware object until uep_ah_put(), when the driver has read it. */
