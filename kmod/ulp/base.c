@@ -221,14 +221,10 @@ int ulp_ep_hold(struct rdma_ep *ep)
 	return ret;
 }
 
-static void ulp_ep_free(struct kref *ref)
-{
-	kfree(container_of(ref, struct rdma_ep, ref));
-}
-
 void ulp_ep_put(struct rdma_ep *ep)
 {
-	kref_put(&ep->ref, ulp_ep_free);
+	if (refcount_dec_and_test(&ep->ref))
+		kfree(ep);
 }
 
 static unsigned int ulp_event_index(const struct rdma_cm_event *cm, int status)
@@ -280,7 +276,7 @@ void ulp_event_fill(struct ulp_event *ev, struct rdma_ep *ep,
 		     offsetof(struct rdma_cm_event, param.ud.private_data_len));
 	if (!data)
 		len = 0;
-	kref_get(&ep->ref);
+	refcount_inc(&ep->ref);
 	ev->pub.ep = ep;
 	ev->pub.status = status;
 	ev->pub.cm = *cm;

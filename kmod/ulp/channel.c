@@ -20,7 +20,7 @@ struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context)
 	chan = kzalloc(sizeof(*chan), GFP_KERNEL);
 	if (!chan)
 		return NULL;
-	kref_init(&chan->ref);
+	refcount_set(&chan->ref, 1);
 	spin_lock_init(&chan->lock);
 	INIT_LIST_HEAD(&chan->events);
 	init_waitqueue_head(&chan->wait);
@@ -30,14 +30,10 @@ struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context)
 	return chan;
 }
 
-static void ulp_channel_free(struct kref *ref)
-{
-	kfree(container_of(ref, struct rdma_ep_channel, ref));
-}
-
 void ulp_channel_put(struct rdma_ep_channel *chan)
 {
-	kref_put(&chan->ref, ulp_channel_free);
+	if (refcount_dec_and_test(&chan->ref))
+		kfree(chan);
 }
 
 /**
@@ -123,14 +119,14 @@ static void ulp_event_queue(struct rdma_ep_channel *chan, struct ulp_event *ev)
 	wake_up_all(&chan->wait);
 	if (!chan->fn)
 		return;
-	kref_get(&chan->ref);
+	refcount_inc(&chan->ref);
 	if (!queue_work(ulp_event_wq, &chan->work))
 		ulp_channel_put(chan);
 }
 
 static void ulp_attach(struct rdma_ep *ep, struct rdma_ep_channel *chan)
 {
-	kref_get(&chan->ref);
+	refcount_inc(&chan->ref);
 	spin_lock(&chan->lock);
 	chan->nr_eps++;
 	spin_unlock(&chan->lock);
@@ -181,7 +177,7 @@ static int ulp_claim_child(struct ulp_event *ev)
 		return ret;
 	child->srq = listener->srq;
 	if (child->srq)
-		kref_get(&child->srq->ref);
+		refcount_inc(&child->srq->ref);
 	return 0;
 }
 
@@ -296,7 +292,7 @@ static struct rdma_ep_channel *ulp_leave_settled(struct rdma_ep *ep, struct list
 		chan = ep->channel;
 		if (!chan || ulp_leave(ep, events, true))
 			return chan;
-		kref_get(&chan->ref);
+		refcount_inc(&chan->ref);
 		mutex_unlock(&ep->deliver);
 		ulp_settle(chan, ep);
 		ulp_channel_put(chan);
@@ -461,7 +457,7 @@ struct rdma_ep_channel *ulp_sync_channel(struct rdma_ep *ep)
 	mutex_lock(&ep->deliver);
 	chan = ep->channel;
 	if (chan->private)
-		kref_get(&chan->ref);
+		refcount_inc(&chan->ref);
 	else
 		chan = NULL;
 	mutex_unlock(&ep->deliver);
@@ -522,7 +518,7 @@ struct rdma_ep_cm_event *rdma_ep_get_event(struct rdma_ep_channel *channel,
 	ret = ulp_check_context(NULL, false, _RET_IP_);
 	if (ret)
 		return ERR_PTR(ret);
-	kref_get(&channel->ref);
+	refcount_inc(&channel->ref);
 	ev = ulp_take(NULL, channel, &left);
 	ulp_channel_put(channel);
 	return IS_ERR(ev) ? ERR_CAST(ev) : &ev->pub;

@@ -35,7 +35,7 @@ int ulp_end_of(const struct rdma_cm_event *event)
 /* Any context. The work item has a reference. */
 void ulp_queue_work(struct rdma_ep *ep)
 {
-	kref_get(&ep->ref);
+	refcount_inc(&ep->ref);
 	if (!queue_work(ulp_event_wq, &ep->work))
 		ulp_ep_put(ep);
 }

@@ -83,7 +83,7 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 
 static void ulp_hold_get(struct ep_dev_user *hold)
 {
-	kref_get(&container_of(hold, struct rdma_ep, hold)->ref);
+	refcount_inc(&container_of(hold, struct rdma_ep, hold)->ref);
 }
 
 static void ulp_hold_removed(struct ep_dev_user *hold)
@@ -109,7 +109,7 @@ static struct rdma_ep *ulp_ep_new(const char *caller, struct lock_class_key *key
 	if (!ep)
 		return NULL;
 	__module_get(THIS_MODULE);
-	kref_init(&ep->ref);
+	refcount_set(&ep->ref, 1);
 	refcount_set(&ep->users, 1);
 	init_completion(&ep->unused);
 	INIT_WORK(&ep->work, ulp_work);

@@ -9,7 +9,7 @@
 
 /* A membership. The endpoint, handlers and the task that joins have references. */
 struct ulp_mcast {
-	struct kref ref;
+	refcount_t ref;
 	struct list_head entry;		/* in rdma_ep.mcasts, or empty: left */
 	struct sockaddr_storage addr;	/* as the caller has it */
 	struct ulp_event *event;	/* for the answer, if a task waits for that (deliver) */
@@ -19,20 +19,17 @@ struct ulp_mcast {
 
 void ulp_get_mcast(struct ep_mcast *mc)
 {
-	kref_get(&container_of(mc, struct ulp_mcast, mc)->ref);
-}
-
-static void ulp_mcast_free(struct kref *ref)
-{
-	struct ulp_mcast *m = container_of(ref, struct ulp_mcast, ref);
-
-	kfree(m->event);
-	kfree(m);
+	refcount_inc(&container_of(mc, struct ulp_mcast, mc)->ref);
 }
 
 void ulp_put_mcast(struct ep_mcast *mc)
 {
-	kref_put(&container_of(mc, struct ulp_mcast, mc)->ref, ulp_mcast_free);
+	struct ulp_mcast *m = container_of(mc, struct ulp_mcast, mc);
+
+	if (!refcount_dec_and_test(&m->ref))
+		return;
+	kfree(m->event);
+	kfree(m);
 }
 
 /*
@@ -102,7 +99,7 @@ static struct ulp_mcast *ulp_mcast_join(struct rdma_ep *ep, const struct sockadd
 	m = kzalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
 		return ERR_PTR(-ENOMEM);
-	kref_init(&m->ref);
+	refcount_set(&m->ref, 1);
 	m->addr = *addr;
 	m->mc.addr = *addr;
 	m->mc.send_only = send_only;
@@ -116,7 +113,7 @@ static struct ulp_mcast *ulp_mcast_join(struct rdma_ep *ep, const struct sockadd
 		ulp_put_mcast(&m->mc);
 		return ERR_PTR(ret);
 	}
-	kref_get(&m->ref);
+	refcount_inc(&m->ref);
 	list_add(&m->entry, &ep->mcasts);
 	return m;
 }

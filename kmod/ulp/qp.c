@@ -53,20 +53,17 @@ static void ulp_qp_event(struct ib_event *event, void *context)
 
 void ulp_get_qp(struct ep_qp *qp)
 {
-	kref_get(&container_of(qp, struct ulp_qp, qp)->ref);
-}
-
-static void ulp_qp_free(struct kref *ref)
-{
-	struct ulp_qp *qp = container_of(ref, struct ulp_qp, ref);
-
-	ep_res_fini(&qp->qp.res);
-	kfree(qp);
+	refcount_inc(&container_of(qp, struct ulp_qp, qp)->ref);
 }
 
 void ulp_put_qp(struct ep_qp *qp)
 {
-	kref_put(&container_of(qp, struct ulp_qp, qp)->ref, ulp_qp_free);
+	struct ulp_qp *ulp_qp = container_of(qp, struct ulp_qp, qp);
+
+	if (!refcount_dec_and_test(&ulp_qp->ref))
+		return;
+	ep_res_fini(&qp->res);
+	kfree(ulp_qp);
 }
 
 static void ulp_qp_free_cqs(const struct ulp_qp *qp)
@@ -343,7 +340,7 @@ int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 	qp = kzalloc(sizeof(*qp), GFP_KERNEL);
 	if (!qp)
 		goto out;
-	kref_init(&qp->ref);
+	refcount_set(&qp->ref, 1);
 	init_completion(&qp->last_wqe);
 	qp->event_handler = attr->init.event_handler;
 	qp->ep = ep;

@@ -37,20 +37,15 @@ static void ulp_srq_event(struct ib_event *event, void *context)
 	ulp_callback_end(&cb);
 }
 
-static void ulp_srq_free(struct kref *ref)
+void ulp_srq_put(struct ulp_srq *srq)
 {
-	struct ulp_srq *srq = container_of(ref, struct ulp_srq, ref);
-
+	if (!refcount_dec_and_test(&srq->ref))
+		return;
 	ep_res_destroy(&srq->srq.res);
 	if (srq->pd_dev)
 		ep_dev_put_pd(srq->pd_dev, srq->pd);
 	ep_res_fini(&srq->srq.res);
 	kfree_rcu(srq, rcu);
-}
-
-void ulp_srq_put(struct ulp_srq *srq)
-{
-	kref_put(&srq->ref, ulp_srq_free);
 }
 
 static struct ulp_srq *ulp_srq_new(struct rdma_ep *ep, struct ib_pd *pd,
@@ -63,7 +58,7 @@ static struct ulp_srq *ulp_srq_new(struct rdma_ep *ep, struct ib_pd *pd,
 	srq = kzalloc(sizeof(*srq), GFP_KERNEL);
 	if (!srq)
 		return ERR_PTR(-ENOMEM);
-	kref_init(&srq->ref);
+	refcount_set(&srq->ref, 1);
 	srq->event_handler = attr->event_handler;
 	srq->context = attr->srq_context;
 	srq->pd = ulp_pd(ep, pd);
@@ -141,7 +136,7 @@ static bool ulp_srq_busy(const struct rdma_ep *ep, const struct ulp_srq *srq)
 
 	if (ep->qp && ep->qp->qp.ibqp->srq == ibsrq)
 		return true;
-	return kref_read(&srq->ref) == 1 && atomic_read(&ibsrq->usecnt);
+	return refcount_read(&srq->ref) == 1 && atomic_read(&ibsrq->usecnt);
 }
 
 static int ulp_destroy_srq(struct rdma_ep *ep)

@@ -51,7 +51,7 @@ void ulp_cleanup(void);
 
 /* Where events go. Owner, endpoints, waiting tasks and the work item have references. */
 struct rdma_ep_channel {
-	struct kref ref;
+	refcount_t ref;
 	spinlock_t lock;		/* all but fn and context */
 	struct list_head events;	/* unread ones */
 	wait_queue_head_t wait;		/* also woken to look at the endpoint again */
@@ -84,7 +84,7 @@ struct ulp_event {
 
 /* An endpoint's SRQ, and that of its requests. Endpoints have references. */
 struct ulp_srq {
-	struct kref ref;
+	refcount_t ref;
 	struct rcu_head rcu;		/* accessors look at it without a lock */
 	struct ep_srq srq;
 	struct ib_pd *pd;
@@ -95,7 +95,7 @@ struct ulp_srq {
 
 /* An endpoint's QP. Endpoint and id have references. */
 struct ulp_qp {
-	struct kref ref;
+	refcount_t ref;
 	struct ep_qp qp;
 	struct ib_pd *pd;		/* the caller's, or rdma_ep.own_pd */
 	struct ib_ah *drain_ah;		/* unconnected QP: destination of its last send */
@@ -128,7 +128,7 @@ enum {
  * An endpoint. The accessors read @qp and @ibdev without a lock.
  */
 struct rdma_ep {
-	struct kref ref;
+	refcount_t ref;
 	refcount_t users;		/* calls that are being made, and 1 until its end */
 	struct completion unused;	/* completed when there are none left */
 	struct ep_id id;
