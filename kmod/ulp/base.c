@@ -20,6 +20,13 @@ struct workqueue_struct *ulp_event_wq;
 static LIST_HEAD(ulp_callbacks);
 static DEFINE_SPINLOCK(ulp_callbacks_lock);
 
+/* Callbacks that the current task runs */
+enum {
+	ULP_IN_CALLBACK = BIT(0),	/* any */
+	ULP_IN_HANDLER	= BIT(1),	/* one in which all calls are refused */
+	ULP_IN_OWN	= BIT(2),	/* one of the endpoint in question */
+};
+
 /* Any context. */
 void ulp_callback_begin(struct ulp_callback *cb, struct rdma_ep *ep)
 {
@@ -45,41 +52,24 @@ void ulp_callback_end(struct ulp_callback *cb)
 		lock_map_release(&cb->ep->callbacks);
 }
 
-/*
- * Lockdep reports a caller with a lock that a callback takes. (A callback may destroy other
- * endpoints, which is no less right, but theirs may be of the same class.)
- */
-void ulp_waits_for_callbacks(struct rdma_ep *ep)
+static unsigned int ulp_inside(const struct rdma_ep *ep)
 {
 	const struct ulp_callback *cb;
+	unsigned int inside = 0;
 	unsigned long flags;
-	bool inside = false;
-
-	if (!IS_ENABLED(CONFIG_LOCKDEP))
-		return;
-	spin_lock_irqsave(&ulp_callbacks_lock, flags);
-	list_for_each_entry(cb, &ulp_callbacks, entry)
-		inside |= cb->task == current;
-	spin_unlock_irqrestore(&ulp_callbacks_lock, flags);
-	if (inside)
-		return;
-	lock_map_acquire(&ep->callbacks);
-	lock_map_release(&ep->callbacks);
-}
-
-/* @ends: the call waits for the callbacks of @ep */
-static bool ulp_in_callback(const struct rdma_ep *ep, bool ends)
-{
-	const struct ulp_callback *cb;
-	unsigned long flags;
-	bool found = false;
 
 	spin_lock_irqsave(&ulp_callbacks_lock, flags);
-	list_for_each_entry(cb, &ulp_callbacks, entry)
-		found |= cb->task == current &&
-			 (!cb->ep || (ends && cb->ep == ep));
+	list_for_each_entry(cb, &ulp_callbacks, entry) {
+		if (cb->task != current)
+			continue;
+		inside |= ULP_IN_CALLBACK;
+		if (!cb->ep)
+			inside |= ULP_IN_HANDLER;
+		else if (cb->ep == ep)
+			inside |= ULP_IN_OWN;
+	}
 	spin_unlock_irqrestore(&ulp_callbacks_lock, flags);
-	return found;
+	return inside;
 }
 
 /*
@@ -96,20 +86,29 @@ static bool ulp_in_completion(const struct rdma_ep *ep)
 }
 
 /*
- * @ep: endpoint that the call is about, or NULL. @ends: see ulp_in_callback(). @caller:
- * address in the calling function
+ * @ep: endpoint that the call is about, or NULL. @ends: the call waits for its callbacks.
+ * @caller: address in the calling function
  */
-int ulp_check_context(const struct rdma_ep *ep, bool ends, unsigned long caller)
+int ulp_check_context(struct rdma_ep *ep, bool ends, unsigned long caller)
 {
-	if (likely(!in_interrupt() && !irqs_disabled() &&
-		   !ulp_in_callback(ep, ends) &&
-		   !(ep && ulp_in_completion(ep)))) {
-		might_sleep();
-		return 0;
+	unsigned int inside = in_interrupt() || irqs_disabled() ? ULP_IN_HANDLER : ulp_inside(ep);
+
+	if ((inside & ULP_IN_HANDLER) || (ends && (inside & ULP_IN_OWN)) ||
+	    (ep && ulp_in_completion(ep))) {
+		WARN_ONCE(1, "%s: called by %pS in an RDMA callback or in an atomic context\n",
+			  KBUILD_MODNAME, (void *)caller);
+		return -EDEADLK;
 	}
-	WARN_ONCE(1, "%s: called by %pS in an RDMA callback or in an atomic context\n",
-		  KBUILD_MODNAME, (void *)caller);
-	return -EDEADLK;
+	might_sleep();
+	/*
+	 * Lockdep reports a caller with a lock that a callback takes. (A callback may destroy
+	 * other endpoints, which is no less right, but theirs may be of the same class.)
+	 */
+	if (ends && !inside) {
+		lock_map_acquire(&ep->callbacks);
+		lock_map_release(&ep->callbacks);
+	}
+	return 0;
 }
 
 /* Is the caller a kernel thread that is to stop? */

@@ -331,8 +331,6 @@ int rdma_ep_migrate(struct rdma_ep *ep, struct rdma_ep_channel *channel)
 	/* It waits for the endpoint's callbacks. */
 	if (!IS_ERR_OR_NULL(ep))
 		ret = ulp_check_context(ep, true, _RET_IP_);
-	if (!ret && !IS_ERR_OR_NULL(ep))
-		ulp_waits_for_callbacks(ep);
 	return ret ?: ulp_entered(ep, ok ? ulp_migrate(ep, channel) : -EINVAL);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_migrate);

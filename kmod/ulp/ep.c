@@ -170,11 +170,9 @@ int rdma_ep_destroy(struct rdma_ep *ep)
 	if (IS_ERR_OR_NULL(ep))
 		return 0;
 	ret = ulp_check_context(ep, true, _RET_IP_);
-	if (ret)
-		return ret;
-	ulp_waits_for_callbacks(ep);
-	ulp_ep_end(ep);
-	return 0;
+	if (!ret)
+		ulp_ep_end(ep);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy);
 

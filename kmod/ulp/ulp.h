@@ -206,8 +206,7 @@ static inline void ulp_wait_cq_end(void)
 
 void ulp_callback_begin(struct ulp_callback *cb, struct rdma_ep *ep);
 void ulp_callback_end(struct ulp_callback *cb);
-void ulp_waits_for_callbacks(struct rdma_ep *ep);
-int ulp_check_context(const struct rdma_ep *ep, bool ends, unsigned long caller);
+int ulp_check_context(struct rdma_ep *ep, bool ends, unsigned long caller);
 int ulp_wait_error(long ret);
 bool ulp_stopped(void);
 int ulp_enter_from(struct rdma_ep *ep, unsigned long caller);
