@@ -127,26 +127,27 @@ int ulp_wait_error(long ret)
  * Begins a call on the endpoint. Every one but rdma_ep_destroy(), which waits for
  * ulp_exit(), and accessors.
  */
-int ulp_enter_from(struct rdma_ep *ep, unsigned long caller)
+struct rdma_ep *ulp_enter(struct rdma_ep *ep, unsigned long caller)
 {
 	int ret;
 
 	if (IS_ERR_OR_NULL(ep))
-		return -EINVAL;
+		return ERR_PTR(-EINVAL);
 	ret = ulp_check_context(ep, false, caller);
 	if (ret)
-		return ret;
+		return ERR_PTR(ret);
 	if (!refcount_inc_not_zero(&ep->users))
-		return -ESHUTDOWN;
+		return ERR_PTR(-ESHUTDOWN);
 	if (!test_bit(ULP_EP_DYING, &ep->flags))
-		return 0;
+		return ep;
 	ulp_exit(ep);
-	return -ESHUTDOWN;
+	return ERR_PTR(-ESHUTDOWN);
 }
 
+/* @ep: result of ulp_enter() */
 void ulp_exit(struct rdma_ep *ep)
 {
-	if (refcount_dec_and_test(&ep->users))
+	if (!IS_ERR(ep) && refcount_dec_and_test(&ep->users))
 		complete(&ep->unused);
 }
 
@@ -167,24 +168,17 @@ int ulp_copy_addr(struct sockaddr_storage *dst, const struct sockaddr *src)
  */
 int ulp_errno(const struct rdma_ep *ep, int ret)
 {
-	switch (ret) {
-	case 0:
-		return 0;
-	case -ERESTARTSYS:
+	if (ret == -ERESTARTSYS)
 		return -EINTR;
-	case -EIO:	/* the id has been destroyed */
-		return ulp_alive(ep) ?: -ENODEV;
-	default:	/* perhaps because of that */
-		return ulp_alive(ep) ?: ret;
-	}
+	if (ret == -EIO)	/* the id has been destroyed */
+		ret = -ENODEV;
+	return ret ? ulp_alive(ep) ?: ret : 0;
 }
 
 /* @begin: ep_id_begin() or ep_id_begin_bound(). Followed by ulp_end(). */
 int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id))
 {
-	int ret = ulp_alive(ep);
-
-	return ret ?: ulp_errno(ep, begin(&ep->id));
+	return ulp_alive(ep) ?: ulp_errno(ep, begin(&ep->id));
 }
 
 /* Returns what the call returns. */

@@ -32,7 +32,7 @@ struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context)
 
 void ulp_channel_put(struct rdma_ep_channel *chan)
 {
-	if (refcount_dec_and_test(&chan->ref))
+	if (chan && refcount_dec_and_test(&chan->ref))
 		kfree(chan);
 }
 
@@ -273,10 +273,9 @@ void ulp_ep_close(struct rdma_ep *ep)
 		ulp_leave(ep, &events, false);
 	mutex_unlock(&ep->deliver);
 	ulp_events_drop(&events);
-	if (chan) {
+	if (chan)
 		ulp_settle(chan, ep);
-		ulp_channel_put(chan);
-	}
+	ulp_channel_put(chan);
 }
 
 /*
@@ -318,10 +317,8 @@ int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 	list_for_each_entry_safe(ev, next, &events, entry)
 		ulp_event_queue(new, ev);
 	mutex_unlock(&ep->deliver);
-	if (old)
-		ulp_channel_put(old);
-	if (private)
-		ulp_channel_put(private);
+	ulp_channel_put(old);
+	ulp_channel_put(private);
 	return 0;
 }
 
@@ -452,16 +449,11 @@ struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 /* A synchronous endpoint's channel with a reference, else NULL. */
 struct rdma_ep_channel *ulp_sync_channel(struct rdma_ep *ep)
 {
-	struct rdma_ep_channel *chan;
-
-	mutex_lock(&ep->deliver);
-	chan = ep->channel;
-	if (chan->private)
-		refcount_inc(&chan->ref);
-	else
-		chan = NULL;
-	mutex_unlock(&ep->deliver);
-	return chan;
+	guard(mutex)(&ep->deliver);
+	if (!ep->channel->private)
+		return NULL;
+	refcount_inc(&ep->channel->ref);
+	return ep->channel;
 }
 
 void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev)
@@ -473,7 +465,7 @@ void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev)
 int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
 	      unsigned int timeout_ms)
 {
-	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
+	CLASS(ulp_sync_channel, chan)(ep);
 	long left = ulp_timeout(timeout_ms);
 	struct ulp_event *ev;
 	int ret;
@@ -482,14 +474,11 @@ int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
 		return 0;
 	do {
 		ev = ulp_take(ep, chan, &left);
-		ret = PTR_ERR_OR_ZERO(ev);
-		if (ret)
-			break;
-		if (ev->pub.cm.event != type)
-			ret = ev->pub.status ?: 1;
+		if (IS_ERR(ev))
+			return PTR_ERR(ev);
+		ret = ev->pub.cm.event == type ? 0 : ev->pub.status ?: 1;
 		ulp_set_last(ep, ev);
 	} while (ret > 0);
-	ulp_channel_put(chan);
 	return ret;
 }
 

@@ -9,7 +9,7 @@
 /* As ulp_await(), for a connection that ends, but the event stays. */
 static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 {
-	struct rdma_ep_channel *chan = ulp_sync_channel(ep);
+	CLASS(ulp_sync_channel, chan)(ep);
 	long left = ulp_timeout(timeout_ms);
 	int ret, error = 0;
 
@@ -19,9 +19,7 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 		       test_bit(ULP_EP_DISCONNECTED, &ep->flags) ||
 		       (error = ulp_alive(ep)) ||
 		       (error = READ_ONCE(chan->closed) ? -ESHUTDOWN : 0),
-		       left);
-	ulp_channel_put(chan);
-	ret = ret ?: error;
+		       left) ?: error;
 	/* Its peer is not waited for. */
 	return test_bit(ULP_EP_ABORTED, &ep->flags) &&
 	       ret == READ_ONCE(ep->status) ? 0 : ret;
@@ -42,10 +40,13 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
  */
 int rdma_ep_listen(struct rdma_ep *ep, int backlog)
 {
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+
+	if (IS_ERR(call))
+		return PTR_ERR(call);
 	if (backlog < 1)
-		return ulp_entered(ep, -EINVAL);
-	return ulp_entered(ep, ulp_begin(ep, ep_id_begin) ?:
-			       ulp_end(ep, ep_id_listen(&ep->id, backlog)));
+		return -EINVAL;
+	return ulp_begin(ep, ep_id_begin) ?: ulp_end(ep, ep_id_listen(&ep->id, backlog));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_listen);
 
@@ -59,7 +60,7 @@ static int ulp_make_request(struct ulp_event *ev)
 	int ret = 0;
 
 	if (child->request_qp)
-		ret = ulp_create_request_qp(child);
+		ret = ulp_create_qp(child, child->request_qp);
 	if (!ret) {
 		ulp_set_last(child, ev);
 		return 0;
@@ -80,24 +81,22 @@ static int ulp_make_request(struct ulp_event *ev)
 static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
 				       unsigned int timeout_ms)
 {
-	struct rdma_ep_channel *chan = ulp_sync_channel(listener);
+	CLASS(ulp_sync_channel, chan)(listener);
 	long left = ulp_timeout(timeout_ms);
 	struct ulp_event *ev;
-	int ret;
+	int ret = -EAGAIN;
 
-	if (!chan)
+	if (!chan || !listener->id.listening)
 		return ERR_PTR(-EINVAL);
-	ret = listener->id.listening ? -EAGAIN : -EINVAL;
 	while (ret == -EAGAIN) {
 		ev = ulp_take(listener, chan, &left);
 		if (IS_ERR(ev))
-			ret = PTR_ERR(ev);
-		else if (ev->pub.child)
+			return ERR_CAST(ev);
+		if (ev->pub.child)
 			ret = ulp_make_request(ev);
 		else
 			ulp_event_free(ev);
 	}
-	ulp_channel_put(chan);
 	return ret ? ERR_PTR(ret) : ev->pub.child;
 }
 
@@ -122,15 +121,9 @@ static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
 struct rdma_ep *rdma_ep_get_request(struct rdma_ep *listener,
 				    unsigned int timeout_ms)
 {
-	struct rdma_ep *child;
-	int ret;
+	CLASS(ulp_call, call)(listener, _RET_IP_);
 
-	ret = ulp_enter(listener);
-	if (ret)
-		return ERR_PTR(ret);
-	child = ulp_get_request(listener, timeout_ms);
-	ulp_exit(listener);
-	return child;
+	return IS_ERR(call) ? call : ulp_get_request(listener, timeout_ms);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_get_request);
 
@@ -206,8 +199,10 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 int rdma_ep_connect(struct rdma_ep *ep, const struct rdma_conn_param *param,
 		    unsigned int timeout_ms)
 {
-	return ulp_entered(ep, ulp_connect(ep, param, false) ?:
-			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED, timeout_ms));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+
+	return PTR_ERR_OR_ZERO(call) ?: ulp_connect(ep, param, false) ?:
+	       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED, timeout_ms);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_connect);
 
@@ -230,26 +225,15 @@ EXPORT_SYMBOL_GPL(rdma_ep_connect);
 int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
 		   unsigned int timeout_ms)
 {
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+	int ret = PTR_ERR_OR_ZERO(call) ?: ulp_connect(ep, param, true);
+
 	/* Without a connection there is nothing but the answer. */
-	return ulp_entered(ep, ulp_connect(ep, param, true) ?:
-			       ep->qp_type == IB_QPT_UD ? 0 :
-			       ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED, timeout_ms));
+	if (ret || ep->qp_type == IB_QPT_UD)
+		return ret;
+	return ulp_await(ep, RDMA_CM_EVENT_ESTABLISHED, timeout_ms);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_accept);
-
-static int ulp_reject(struct rdma_ep *ep, const void *data, u8 len)
-{
-	int ret;
-
-	ret = ulp_begin(ep, ep_id_begin_bound);
-	if (ret)
-		return ret;
-	ret = -EINVAL;
-	if (ep->id.request && (data || !len))
-		ret = ep_id_reject(&ep->id, data, len,
-				   IB_CM_REJ_CONSUMER_DEFINED);
-	return ulp_end(ep, ret);
-}
 
 /**
  * rdma_ep_reject() - reject a connection request
@@ -263,7 +247,15 @@ static int ulp_reject(struct rdma_ep *ep, const void *data, u8 len)
  */
 int rdma_ep_reject(struct rdma_ep *ep, const void *data, u8 len)
 {
-	return ulp_entered(ep, ulp_reject(ep, data, len));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+	int ret = PTR_ERR_OR_ZERO(call) ?: ulp_begin(ep, ep_id_begin_bound);
+
+	if (ret)
+		return ret;
+	ret = -EINVAL;
+	if (ep->id.request && (data || !len))
+		ret = ep_id_reject(&ep->id, data, len, IB_CM_REJ_CONSUMER_DEFINED);
+	return ulp_end(ep, ret);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_reject);
 
@@ -308,8 +300,10 @@ static int ulp_disconnect(struct rdma_ep *ep)
  */
 int rdma_ep_disconnect(struct rdma_ep *ep, unsigned int timeout_ms)
 {
-	return ulp_entered(ep, ulp_disconnect(ep) ?:
-			       ulp_await_disconnected(ep, timeout_ms));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+
+	return PTR_ERR_OR_ZERO(call) ?: ulp_disconnect(ep) ?:
+	       ulp_await_disconnected(ep, timeout_ms);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_disconnect);
 
@@ -325,12 +319,14 @@ EXPORT_SYMBOL_GPL(rdma_ep_disconnect);
  */
 int rdma_ep_migrate(struct rdma_ep *ep, struct rdma_ep_channel *channel)
 {
-	bool ok = !IS_ERR(channel) && !(channel && channel->private);
-	int ret = 0;
-
+	CLASS(ulp_call, call)(ep, _RET_IP_);
 	/* It waits for the endpoint's callbacks. */
-	if (!IS_ERR_OR_NULL(ep))
-		ret = ulp_check_context(ep, true, _RET_IP_);
-	return ret ?: ulp_entered(ep, ok ? ulp_migrate(ep, channel) : -EINVAL);
+	int ret = PTR_ERR_OR_ZERO(call) ?: ulp_check_context(ep, true, _RET_IP_);
+
+	if (ret)
+		return ret;
+	if (IS_ERR(channel) || (channel && channel->private))
+		return -EINVAL;
+	return ulp_migrate(ep, channel);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_migrate);

@@ -287,13 +287,22 @@ bool rdma_ep_consumer_reject(const struct rdma_ep *ep,
 }
 EXPORT_SYMBOL_GPL(rdma_ep_consumer_reject);
 
-static int ulp_path(struct rdma_ep *ep, struct sa_path_rec *path)
+/**
+ * rdma_ep_path() - path record of an endpoint
+ * @ep: endpoint that has a route
+ * @path: is filled in
+ *
+ * Return: 0, -EINVAL if the endpoint has no device, as one with %RDMA_EP_ASYNC that is not
+ * resolved, or -ENODATA if it has no path record, as with iWARP
+ */
+int rdma_ep_path(struct rdma_ep *ep, struct sa_path_rec *path)
 {
-	int ret;
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+	int ret = PTR_ERR_OR_ZERO(call);
 
-	if (IS_ERR_OR_NULL(path))
-		return -EINVAL;
-	ret = ulp_begin(ep, ep_id_begin_bound);
+	if (!ret && IS_ERR_OR_NULL(path))
+		ret = -EINVAL;
+	ret = ret ?: ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
 	/* Until the endpoint is resolved rdma_cm writes the record. */
@@ -305,31 +314,7 @@ static int ulp_path(struct rdma_ep *ep, struct sa_path_rec *path)
 		ret = -ENODATA;
 	return ulp_end(ep, ret);
 }
-
-/**
- * rdma_ep_path() - path record of an endpoint
- * @ep: endpoint that has a route
- * @path: is filled in
- *
- * Return: 0, -EINVAL if the endpoint has no device, as one with %RDMA_EP_ASYNC that is not
- * resolved, or -ENODATA if it has no path record, as with iWARP
- */
-int rdma_ep_path(struct rdma_ep *ep, struct sa_path_rec *path)
-{
-	return ulp_entered(ep, ulp_path(ep, path));
-}
 EXPORT_SYMBOL_GPL(rdma_ep_path);
-
-static int ulp_gids(struct rdma_ep *ep, union ib_gid *sgid, union ib_gid *dgid)
-{
-	int ret;
-
-	ret = ulp_begin(ep, ep_id_begin_bound);
-	if (ret)
-		return ret;
-	rdma_read_gids(ep->id.cm_id, sgid, dgid);
-	return ulp_end(ep, 0);
-}
 
 /**
  * rdma_ep_gids() - GIDs of an endpoint and its peer
@@ -341,6 +326,12 @@ static int ulp_gids(struct rdma_ep *ep, union ib_gid *sgid, union ib_gid *dgid)
  */
 int rdma_ep_gids(struct rdma_ep *ep, union ib_gid *sgid, union ib_gid *dgid)
 {
-	return ulp_entered(ep, ulp_gids(ep, sgid, dgid));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+	int ret = PTR_ERR_OR_ZERO(call) ?: ulp_begin(ep, ep_id_begin_bound);
+
+	if (ret)
+		return ret;
+	rdma_read_gids(ep->id.cm_id, sgid, dgid);
+	return ulp_end(ep, 0);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_gids);

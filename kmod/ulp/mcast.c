@@ -143,47 +143,25 @@ static int ulp_mcast_await(struct rdma_ep *ep, struct ulp_mcast *m,
 	return ret;
 }
 
-static int ulp_mcast_drop(struct rdma_ep *ep,
-			  const struct sockaddr_storage *addr)
-{
-	struct ulp_mcast *m;
-
-	mutex_lock(&ep->lock);
-	m = ulp_mcast_find(ep, addr);
-	if (m)
-		ulp_mcast_leave(ep, m);
-	mutex_unlock(&ep->lock);
-	return m ? 0 : -EINVAL;
-}
-
-static int ulp_join(struct rdma_ep *ep, const struct sockaddr *group,
+static int ulp_join(struct rdma_ep *ep, const struct sockaddr_storage *addr,
 		    bool send_only, unsigned int timeout_ms)
 {
-	struct rdma_ep_channel *chan;
-	struct sockaddr_storage addr;
+	CLASS(ulp_sync_channel, chan)(ep);
 	struct ulp_mcast *m;
-	int ret;
+	int ret = 0;
 
-	ret = ulp_copy_addr(&addr, group);
-	if (ret)
-		return ret;
-	chan = ulp_sync_channel(ep);
-	mutex_lock(&ep->lock);
-	m = ulp_mcast_join(ep, &addr, send_only, chan);
-	mutex_unlock(&ep->lock);
-	ret = PTR_ERR_OR_ZERO(m);
-	if (!ret && chan) {
+	scoped_guard(mutex, &ep->lock)
+		m = ulp_mcast_join(ep, addr, send_only, chan);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	if (chan)
 		ret = ulp_mcast_await(ep, m, chan, timeout_ms);
-		mutex_lock(&ep->lock);
+	scoped_guard(mutex, &ep->lock) {
 		/* Another task may have left it. */
 		if (ret && !list_empty(&m->entry))
 			ulp_mcast_leave(ep, m);
-		mutex_unlock(&ep->lock);
 	}
-	if (chan)
-		ulp_channel_put(chan);
-	if (!IS_ERR(m))
-		ulp_put_mcast(&m->mc);
+	ulp_put_mcast(&m->mc);
 	return ret;
 }
 
@@ -209,16 +187,13 @@ static int ulp_join(struct rdma_ep *ep, const struct sockaddr *group,
 int rdma_ep_join(struct rdma_ep *ep, const struct sockaddr *group,
 		 bool send_only, unsigned int timeout_ms)
 {
-	return ulp_entered(ep, ulp_join(ep, group, send_only, timeout_ms));
-}
-EXPORT_SYMBOL_GPL(rdma_ep_join);
-
-static int ulp_group_leave(struct rdma_ep *ep, const struct sockaddr *group)
-{
+	CLASS(ulp_call, call)(ep, _RET_IP_);
 	struct sockaddr_storage addr;
 
-	return ulp_copy_addr(&addr, group) ?: ulp_mcast_drop(ep, &addr);
+	return PTR_ERR_OR_ZERO(call) ?: ulp_copy_addr(&addr, group) ?:
+	       ulp_join(ep, &addr, send_only, timeout_ms);
 }
+EXPORT_SYMBOL_GPL(rdma_ep_join);
 
 /**
  * rdma_ep_leave() - leave a multicast group
@@ -231,6 +206,18 @@ static int ulp_group_leave(struct rdma_ep *ep, const struct sockaddr *group)
  */
 int rdma_ep_leave(struct rdma_ep *ep, const struct sockaddr *group)
 {
-	return ulp_entered(ep, ulp_group_leave(ep, group));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+	struct sockaddr_storage addr;
+	struct ulp_mcast *m;
+	int ret = PTR_ERR_OR_ZERO(call) ?: ulp_copy_addr(&addr, group);
+
+	if (ret)
+		return ret;
+	guard(mutex)(&ep->lock);
+	m = ulp_mcast_find(ep, &addr);
+	if (!m)
+		return -EINVAL;
+	ulp_mcast_leave(ep, m);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_leave);

@@ -66,25 +66,18 @@ void ulp_put_qp(struct ep_qp *qp)
 	kfree(ulp_qp);
 }
 
-static void ulp_qp_free_cqs(const struct ulp_qp *qp)
-{
-	if (qp->pool_cqe) {
-		ib_cq_pool_put(qp->send_cq, qp->pool_cqe);
-		return;
-	}
-	if (qp->own_send_cq)
-		ib_free_cq(qp->send_cq);
-	if (qp->own_recv_cq)
-		ib_free_cq(qp->recv_cq);
-}
-
 static void ulp_qp_free_parts(struct ulp_qp *qp)
 {
 	if (qp->drain_ah)
 		rdma_destroy_ah(qp->drain_ah, RDMA_DESTROY_AH_SLEEPABLE);
 	/* ib_free_cq() waits for the work item that runs the CQ's handlers. */
 	ulp_wait_cq_begin();
-	ulp_qp_free_cqs(qp);
+	if (qp->pool_cqe)
+		ib_cq_pool_put(qp->send_cq, qp->pool_cqe);
+	if (qp->own_send_cq)
+		ib_free_cq(qp->send_cq);
+	if (qp->own_recv_cq)
+		ib_free_cq(qp->recv_cq);
 	ulp_wait_cq_end();
 }
 
@@ -360,22 +353,6 @@ out:
 	return ulp_end(ep, ret);
 }
 
-/* Takes the attributes that a listener had for its requests. */
-int ulp_create_request_qp(struct rdma_ep *ep)
-{
-	if (!ep->request_qp || ep->id.listening)
-		return -EINVAL;
-	return ulp_create_qp(ep, ep->request_qp);
-}
-
-static int ulp_create_new_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
-{
-	guard(mutex)(&ep->lock);
-	if (ep->id.listening)
-		return -EINVAL;
-	return attr ? ulp_create_qp(ep, attr) : ulp_create_request_qp(ep);
-}
-
 /**
  * rdma_ep_create_qp() - make a QP for an endpoint
  * @ep: endpoint that is bound to a device, does not listen and has no QP
@@ -395,7 +372,12 @@ static int ulp_create_new_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
  */
 int rdma_ep_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 {
-	return ulp_entered(ep, ulp_create_new_qp(ep, attr));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+
+	if (IS_ERR(call))
+		return PTR_ERR(call);
+	guard(mutex)(&ep->lock);
+	return ep->id.listening ? -EINVAL : ulp_create_qp(ep, attr ?: ep->request_qp);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_create_qp);
 
@@ -444,7 +426,9 @@ static int ulp_call_qp(struct rdma_ep *ep, void (*fn)(struct rdma_ep *ep))
  */
 int rdma_ep_drain(struct rdma_ep *ep)
 {
-	return ulp_entered(ep, ulp_call_qp(ep, ulp_drain_qp));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+
+	return PTR_ERR_OR_ZERO(call) ?: ulp_call_qp(ep, ulp_drain_qp);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_drain);
 
@@ -459,6 +443,8 @@ EXPORT_SYMBOL_GPL(rdma_ep_drain);
  */
 int rdma_ep_destroy_qp(struct rdma_ep *ep)
 {
-	return ulp_entered(ep, ulp_call_qp(ep, ulp_destroy_qp));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+
+	return PTR_ERR_OR_ZERO(call) ?: ulp_call_qp(ep, ulp_destroy_qp);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy_qp);

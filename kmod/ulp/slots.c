@@ -95,22 +95,6 @@ static int ulp_poll_slots(struct rdma_ep *ep, unsigned int n, long left)
 	}
 }
 
-static int ulp_wait_slots(struct rdma_ep *ep, unsigned int n,
-			  unsigned int timeout_ms)
-{
-	long left = ulp_timeout(timeout_ms);
-	int error = 0, ret;
-
-	if (n > READ_ONCE(ep->max_slots))
-		return -EINVAL;
-	if (READ_ONCE(ep->poll_sends))
-		return ulp_poll_slots(ep, n, left);
-	ret = ulp_wait(ep->slots_wait,
-		       (error = ulp_alive(ep) ?: READ_ONCE(ep->status)) ||
-		       ulp_take_slots(ep, n), left);
-	return ret ?: error;
-}
-
 /**
  * rdma_ep_wait_slots() - wait for send slots, and take them
  * @ep: endpoint with a QP
@@ -129,7 +113,20 @@ static int ulp_wait_slots(struct rdma_ep *ep, unsigned int n,
 int rdma_ep_wait_slots(struct rdma_ep *ep, unsigned int n,
 		       unsigned int timeout_ms)
 {
-	return ulp_entered(ep, ulp_wait_slots(ep, n, timeout_ms));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+	long left = ulp_timeout(timeout_ms);
+	int error = 0, ret;
+
+	if (IS_ERR(call))
+		return PTR_ERR(call);
+	if (n > READ_ONCE(ep->max_slots))
+		return -EINVAL;
+	if (READ_ONCE(ep->poll_sends))
+		return ulp_poll_slots(ep, n, left);
+	ret = ulp_wait(ep->slots_wait,
+		       (error = ulp_alive(ep) ?: READ_ONCE(ep->status)) ||
+		       ulp_take_slots(ep, n), left);
+	return ret ?: error;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_wait_slots);
 

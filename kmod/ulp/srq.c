@@ -84,28 +84,6 @@ err:
 	return ERR_PTR(ret);
 }
 
-static int ulp_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
-			  struct ib_srq_init_attr *attr)
-{
-	struct ulp_srq *srq;
-	int ret;
-
-	guard(mutex)(&ep->lock);
-	ret = ulp_alive(ep);
-	if (ret)
-		return ret;
-	if (IS_ERR_OR_NULL(attr) || ep->srq || !ep->ibdev)
-		return -EINVAL;
-	if (attr->srq_type != IB_SRQT_BASIC)
-		return -EOPNOTSUPP;
-	srq = ulp_srq_new(ep, pd, attr);
-	if (IS_ERR(srq))
-		return PTR_ERR(srq);
-	guard(mutex)(&ep->deliver);
-	smp_store_release(&ep->srq, srq);	/* accessors read it unlocked */
-	return 0;
-}
-
 /**
  * rdma_ep_create_srq() - make a shared receive queue for an endpoint
  * @ep: endpoint that is bound to a device and has no SRQ
@@ -125,7 +103,26 @@ static int ulp_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
 int rdma_ep_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
 		       struct ib_srq_init_attr *attr)
 {
-	return ulp_entered(ep, ulp_create_srq(ep, pd, attr));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+	struct ulp_srq *srq;
+	int ret;
+
+	if (IS_ERR(call))
+		return PTR_ERR(call);
+	guard(mutex)(&ep->lock);
+	ret = ulp_alive(ep);
+	if (ret)
+		return ret;
+	if (IS_ERR_OR_NULL(attr) || ep->srq || !ep->ibdev)
+		return -EINVAL;
+	if (attr->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	srq = ulp_srq_new(ep, pd, attr);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	guard(mutex)(&ep->deliver);
+	smp_store_release(&ep->srq, srq);	/* accessors read it unlocked */
+	return 0;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_create_srq);
 
@@ -137,23 +134,6 @@ static bool ulp_srq_busy(const struct rdma_ep *ep, const struct ulp_srq *srq)
 	if (ep->qp && ep->qp->qp.ibqp->srq == ibsrq)
 		return true;
 	return refcount_read(&srq->ref) == 1 && atomic_read(&ibsrq->usecnt);
-}
-
-static int ulp_destroy_srq(struct rdma_ep *ep)
-{
-	struct ulp_srq *srq;
-
-	guard(mutex)(&ep->lock);
-	scoped_guard(mutex, &ep->deliver) {
-		srq = ep->srq;
-		if (!srq)
-			return -EINVAL;
-		if (ulp_srq_busy(ep, srq))
-			return -EBUSY;
-		WRITE_ONCE(ep->srq, NULL);
-	}
-	ulp_srq_put(srq);
-	return 0;
 }
 
 /**
@@ -169,6 +149,21 @@ static int ulp_destroy_srq(struct rdma_ep *ep)
  */
 int rdma_ep_destroy_srq(struct rdma_ep *ep)
 {
-	return ulp_entered(ep, ulp_destroy_srq(ep));
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+	struct ulp_srq *srq;
+
+	if (IS_ERR(call))
+		return PTR_ERR(call);
+	guard(mutex)(&ep->lock);
+	scoped_guard(mutex, &ep->deliver) {
+		srq = ep->srq;
+		if (!srq)
+			return -EINVAL;
+		if (ulp_srq_busy(ep, srq))
+			return -EBUSY;
+		WRITE_ONCE(ep->srq, NULL);
+	}
+	ulp_srq_put(srq);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy_srq);

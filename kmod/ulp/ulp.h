@@ -209,7 +209,7 @@ void ulp_callback_end(struct ulp_callback *cb);
 int ulp_check_context(struct rdma_ep *ep, bool ends, unsigned long caller);
 int ulp_wait_error(long ret);
 bool ulp_stopped(void);
-int ulp_enter_from(struct rdma_ep *ep, unsigned long caller);
+struct rdma_ep *ulp_enter(struct rdma_ep *ep, unsigned long caller);
 void ulp_exit(struct rdma_ep *ep);
 int ulp_errno(const struct rdma_ep *ep, int ret);
 int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id));
@@ -225,18 +225,9 @@ struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 void ulp_event_free(struct ulp_event *ev);
 void ulp_ep_release(struct rdma_ep *ep);
 
-#define ulp_enter(ep)	ulp_enter_from(ep, _RET_IP_)
-
-/* Evaluates @expr, the result of a call, between ulp_enter() and ulp_exit(). */
-#define ulp_entered(ep, expr)						\
-({									\
-	int __err = ulp_enter(ep);					\
-	if (!__err) {							\
-		__err = (expr);						\
-		ulp_exit(ep);						\
-	}								\
-	__err;								\
-})
+/* A call on @ep, to the end of the function, or an ERR_PTR: it must not be made */
+DEFINE_CLASS(ulp_call, struct rdma_ep *, ulp_exit(_T), ulp_enter(ep, caller),
+	     struct rdma_ep *ep, unsigned long caller)
 
 /* Returns jiffies, for ulp_wait(). */
 static inline long ulp_timeout(unsigned int timeout_ms)
@@ -275,6 +266,8 @@ struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
 			   long *left);
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new);
 struct rdma_ep_channel *ulp_sync_channel(struct rdma_ep *ep);
+DEFINE_CLASS(ulp_sync_channel, struct rdma_ep_channel *, ulp_channel_put(_T),
+	     ulp_sync_channel(ep), struct rdma_ep *ep)
 void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev);
 int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
 	      unsigned int timeout_ms);
@@ -317,7 +310,6 @@ static inline struct ib_srq *ulp_ibsrq(const struct rdma_ep *ep)
 
 /* qp.c */
 int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr);
-int ulp_create_request_qp(struct rdma_ep *ep);
 void ulp_destroy_qp(struct rdma_ep *ep);
 void ulp_get_qp(struct ep_qp *qp);
 void ulp_put_qp(struct ep_qp *qp);
