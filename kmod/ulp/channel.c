@@ -7,7 +7,6 @@
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 
 #include "ulp.h"
 
@@ -102,20 +101,11 @@ static void ulp_event_drop(struct ulp_event *ev)
 	ulp_event_free(ev);
 }
 
-static void ulp_events_drop(struct list_head *events)
-{
-	struct ulp_event *ev, *next;
-
-	list_for_each_entry_safe(ev, next, events, entry)
-		ulp_event_drop(ev);
-}
-
 /* With the deliver lock of the event's endpoint held, whose channel it is */
 static void ulp_event_queue(struct rdma_ep_channel *chan, struct ulp_event *ev)
 {
-	spin_lock(&chan->lock);
-	list_add_tail(&ev->entry, &chan->events);
-	spin_unlock(&chan->lock);
+	scoped_guard(spinlock, &chan->lock)
+		list_add_tail(&ev->entry, &chan->events);
 	wake_up_all(&chan->wait);
 	if (!chan->fn)
 		return;
@@ -124,13 +114,17 @@ static void ulp_event_queue(struct rdma_ep_channel *chan, struct ulp_event *ev)
 		ulp_channel_put(chan);
 }
 
-static void ulp_attach(struct rdma_ep *ep, struct rdma_ep_channel *chan)
+/* @events: of the endpoint, which come along */
+static void ulp_attach(struct rdma_ep *ep, struct rdma_ep_channel *chan, struct list_head *events)
 {
+	struct ulp_event *ev, *next;
+
 	refcount_inc(&chan->ref);
-	spin_lock(&chan->lock);
-	chan->nr_eps++;
-	spin_unlock(&chan->lock);
+	scoped_guard(spinlock, &chan->lock)
+		chan->nr_eps++;
 	ep->channel = chan;
+	list_for_each_entry_safe(ev, next, events, entry)
+		ulp_event_queue(chan, ev);
 }
 
 /*
@@ -142,20 +136,18 @@ static bool ulp_leave(struct rdma_ep *ep, struct list_head *events, bool settled
 	struct rdma_ep_channel *chan = ep->channel;
 	struct ulp_event *ev, *next;
 
-	spin_lock(&chan->lock);
-	if (settled && chan->running == ep) {
-		spin_unlock(&chan->lock);
-		return false;
+	scoped_guard(spinlock, &chan->lock) {
+		if (settled && chan->running == ep)
+			return false;
+		ep->channel = NULL;
+		list_for_each_entry_safe(ev, next, &chan->events, entry)
+			if (ev->pub.ep == ep)
+				list_move_tail(&ev->entry, events);
+		chan->nr_eps--;
+		/* Tasks that wait there for a synchronous endpoint are to return. */
+		if (chan->private)
+			chan->closed = true;
 	}
-	ep->channel = NULL;
-	list_for_each_entry_safe(ev, next, &chan->events, entry)
-		if (ev->pub.ep == ep)
-			list_move_tail(&ev->entry, events);
-	chan->nr_eps--;
-	/* Tasks that wait there for a synchronous endpoint are to return. */
-	if (chan->private)
-		chan->closed = true;
-	spin_unlock(&chan->lock);
 	wake_up_all(&chan->wait);
 	return true;
 }
@@ -181,43 +173,19 @@ static int ulp_claim_child(struct ulp_event *ev)
 	return 0;
 }
 
-/*
- * Its events are delivered where the request was, if that is not an endpoint's own channel:
- * after the request. Called as ulp_claim_child() is, and afterwards.
- */
-static void ulp_hand_over(struct ulp_event *ev, struct rdma_ep_channel *chan)
-{
-	struct rdma_ep *child = ev->pub.child;
-	struct rdma_ep_channel *old;
-	struct ulp_event *own, *next;
-	LIST_HEAD(events);
-
-	if (chan->private)
-		return;
-	mutex_lock_nested(&child->deliver, SINGLE_DEPTH_NESTING);
-	old = child->channel;
-	ulp_leave(child, &events, false);
-	ulp_attach(child, chan);
-	list_for_each_entry_safe(own, next, &events, entry)
-		ulp_event_queue(chan, own);
-	mutex_unlock(&child->deliver);
-	ulp_channel_put(old);
-}
-
 /* Consumes @ev, unless this fails: the listener ends. Process context */
 int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev,
 			struct rdma_cm_id *child_id)
 {
 	int ret;
 
-	mutex_lock(&ep->deliver);
+	guard(mutex)(&ep->deliver);
 	ret = ulp_alive(ep);
-	if (!ret) {
-		ep_id_adopt(&ev->pub.child->id, child_id);
-		ulp_event_queue(ep->channel, ev);
-	}
-	mutex_unlock(&ep->deliver);
-	return ret;
+	if (ret)
+		return ret;
+	ep_id_adopt(&ev->pub.child->id, child_id);
+	ulp_event_queue(ep->channel, ev);
+	return 0;
 }
 
 /*
@@ -229,23 +197,21 @@ void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event,
 {
 	struct ulp_event *ev;
 
-	mutex_lock(&ep->deliver);
-	if (!test_bit(ULP_EP_DYING, &ep->flags) &&
-	    (status || !test_bit(ULP_EP_OVER, &ep->flags))) {
-		ev = ulp_event_new(ep, event, status);
-		if (ev)
-			ulp_event_queue(ep->channel, ev);
-	}
-	mutex_unlock(&ep->deliver);
+	guard(mutex)(&ep->deliver);
+	if (test_bit(ULP_EP_DYING, &ep->flags) ||
+	    (!status && test_bit(ULP_EP_OVER, &ep->flags)))
+		return;
+	ev = ulp_event_new(ep, event, status);
+	if (ev)
+		ulp_event_queue(ep->channel, ev);
 }
 
 /* Tasks that wait for events look at the endpoint again. */
 void ulp_wake(struct rdma_ep *ep)
 {
-	mutex_lock(&ep->deliver);
+	guard(mutex)(&ep->deliver);
 	if (ep->channel)
 		wake_up_all(&ep->channel->wait);
-	mutex_unlock(&ep->deliver);
 }
 
 /* Waits for the callback that runs for the endpoint. */
@@ -258,6 +224,7 @@ static void ulp_settle(struct rdma_ep_channel *chan, const struct rdma_ep *ep)
 void ulp_ep_close(struct rdma_ep *ep)
 {
 	struct rdma_ep_channel *chan;
+	struct ulp_event *ev, *next;
 	LIST_HEAD(events);
 
 	set_bit(ULP_EP_DYING, &ep->flags);
@@ -267,12 +234,13 @@ void ulp_ep_close(struct rdma_ep *ep)
 	wait_for_completion(&ep->unused);
 	ep_id_destroy(&ep->id);
 
-	mutex_lock(&ep->deliver);
-	chan = ep->channel;
-	if (chan)
-		ulp_leave(ep, &events, false);
-	mutex_unlock(&ep->deliver);
-	ulp_events_drop(&events);
+	scoped_guard(mutex, &ep->deliver) {
+		chan = ep->channel;
+		if (chan)
+			ulp_leave(ep, &events, false);
+	}
+	list_for_each_entry_safe(ev, next, &events, entry)
+		ulp_event_drop(ev);
 	if (chan)
 		ulp_settle(chan, ep);
 	ulp_channel_put(chan);
@@ -302,7 +270,6 @@ static struct rdma_ep_channel *ulp_leave_settled(struct rdma_ep *ep, struct list
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 {
 	struct rdma_ep_channel *private = NULL, *old;
-	struct ulp_event *ev, *next;
 	LIST_HEAD(events);
 
 	if (!new) {
@@ -313,9 +280,7 @@ int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 		new = private;
 	}
 	old = ulp_leave_settled(ep, &events);
-	ulp_attach(ep, new);
-	list_for_each_entry_safe(ev, next, &events, entry)
-		ulp_event_queue(new, ev);
+	ulp_attach(ep, new, &events);
 	mutex_unlock(&ep->deliver);
 	ulp_channel_put(old);
 	ulp_channel_put(private);
@@ -351,14 +316,14 @@ static bool ulp_event_taken(struct ulp_event *ev, struct rdma_ep_channel *chan)
 	if (!ev->pub.child)
 		return true;
 	atomic_inc(&ep->id.backlog);
-	mutex_lock(&ep->deliver);
-	ret = ulp_claim_child(ev);
-	if (!ret)
-		ulp_hand_over(ev, chan);
-	mutex_unlock(&ep->deliver);
-	spin_lock(&chan->lock);
-	chan->taking--;
-	spin_unlock(&chan->lock);
+	scoped_guard(mutex, &ep->deliver) {
+		ret = ulp_claim_child(ev);
+		/* Its events follow the request, but not into an endpoint's own channel. */
+		if (!ret && !chan->private)
+			ulp_migrate(ev->pub.child, chan);
+	}
+	scoped_guard(spinlock, &chan->lock)
+		chan->taking--;
 	wake_up_all(&chan->wait);
 	return !ret;
 }
@@ -376,9 +341,8 @@ static void ulp_channel_call(struct rdma_ep_channel *chan,
 	} else {
 		ulp_event_drop(ev);
 	}
-	spin_lock(&chan->lock);
-	WRITE_ONCE(chan->running, NULL);
-	spin_unlock(&chan->lock);
+	scoped_guard(spinlock, &chan->lock)
+		WRITE_ONCE(chan->running, NULL);
 	wake_up_all(&chan->wait);
 }
 

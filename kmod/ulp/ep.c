@@ -125,6 +125,8 @@ static struct rdma_ep *ulp_ep_new(const char *caller, struct lock_class_key *key
 	INIT_LIST_HEAD(&ep->mcasts);
 	init_waitqueue_head(&ep->slots_wait);
 	mutex_init(&ep->deliver);
+	/* That of a listener is held around that of a request. */
+	lockdep_set_subclass(&ep->deliver, child);
 	return ep;
 }
 
