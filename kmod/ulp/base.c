@@ -244,18 +244,6 @@ struct ulp_event *ulp_event_alloc(gfp_t gfp)
 	return ev;
 }
 
-/*
- * An event of the first kinds is never lost, as its memory is there: a task might wait for
- * it without a limit. Allocating it could wait for memory, and the release of memory for a
- * consumer that waits for the event. With the endpoint's deliver lock held.
- */
-static struct ulp_event *ulp_event_get(struct rdma_ep *ep, unsigned int index)
-{
-	if (index < ULP_EVENT_NR && !__test_and_set_bit(index, &ep->used_events))
-		return &ep->own_events[index];
-	return ulp_event_alloc(GFP_NOIO | __GFP_NOWARN);
-}
-
 void ulp_event_fill(struct ulp_event *ev, struct rdma_ep *ep,
 		    const struct rdma_cm_event *cm, int status)
 {
@@ -281,11 +269,21 @@ void ulp_event_fill(struct ulp_event *ev, struct rdma_ep *ep,
 		ev->pub.cm.param.ud.ah_attr.grh.sgid_attr = NULL;
 }
 
+/*
+ * An event of the first kinds is never lost, as its memory is there: a task might wait for
+ * it without a limit. Allocating it could wait for memory, and the release of memory for a
+ * consumer that waits for the event. With the endpoint's deliver lock held.
+ */
 struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 				const struct rdma_cm_event *cm, int status)
 {
-	struct ulp_event *ev = ulp_event_get(ep, ulp_event_index(cm, status));
+	unsigned int index = ulp_event_index(cm, status);
+	struct ulp_event *ev;
 
+	if (index < ULP_EVENT_NR && !__test_and_set_bit(index, &ep->used_events))
+		ev = &ep->own_events[index];
+	else
+		ev = ulp_event_alloc(GFP_NOIO | __GFP_NOWARN);
 	if (ev)
 		ulp_event_fill(ev, ep, cm, status);
 	return ev;

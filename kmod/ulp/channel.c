@@ -5,7 +5,6 @@
  * The events of a channel with a callback are queued as others are, and the channel's work
  * item reads them. So a callback runs without a lock of rdma_cm.
  */
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "ulp.h"
@@ -350,13 +349,12 @@ static void ulp_channel_work(struct work_struct *work)
 {
 	struct rdma_ep_channel *chan =
 		container_of(work, struct rdma_ep_channel, work);
-	unsigned int noio = memalloc_noio_save();
 	struct ulp_event *ev;
 	int closed;
 
+	guard(ulp_noio)();
 	while ((ev = ulp_channel_pop(chan, &closed)))
 		ulp_channel_call(chan, ev);
-	memalloc_noio_restore(noio);
 	ulp_channel_put(chan);
 }
 

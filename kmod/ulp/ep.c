@@ -3,7 +3,6 @@
  * Endpoints: creation, destruction, events.
  */
 #include <linux/module.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
@@ -195,6 +194,15 @@ static int ulp_set_options(const struct rdma_ep *ep, struct rdma_cm_id *cm_id)
 	return ret;
 }
 
+/* @attr: for a QP that is made later, or NULL */
+static int ulp_keep_qp_attr(struct rdma_ep *ep, const struct rdma_ep_qp_attr *attr)
+{
+	if (!attr)
+		return 0;
+	ep->request_qp = kmemdup(attr, sizeof(*attr), GFP_KERNEL);
+	return ep->request_qp ? 0 : -ENOMEM;
+}
+
 /* A new endpoint for a request, with a channel of its own until it is taken. */
 static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener,
 				     struct rdma_cm_id *cm_id,
@@ -204,15 +212,8 @@ static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener,
 
 	if (!child)
 		return NULL;
-	if (listener->request_qp) {
-		child->request_qp = kmemdup(listener->request_qp,
-					    sizeof(*child->request_qp),
-					    GFP_KERNEL);
-		if (!child->request_qp)
-			goto err;
-	}
-	if (ulp_migrate(child, NULL) || ulp_ep_bind(child, cm_id) ||
-	    ulp_set_options(listener, cm_id))
+	if (ulp_keep_qp_attr(child, listener->request_qp) || ulp_migrate(child, NULL) ||
+	    ulp_ep_bind(child, cm_id) || ulp_set_options(listener, cm_id))
 		goto err;
 	child->local = cm_id->route.addr.src_addr;
 	child->peer = cm_id->route.addr.dst_addr;
@@ -226,13 +227,14 @@ err:
 	return NULL;
 }
 
-static int ulp_new_request(struct rdma_ep *ep, struct rdma_cm_id *cm_id,
-			   const struct rdma_cm_event *event)
+static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
+			  const struct rdma_cm_event *event)
 {
-	struct rdma_ep *child;
+	struct rdma_ep *ep = container_of(id, struct rdma_ep, id), *child;
 	struct ulp_event *ev;
 	int ret = -ENOMEM;
 
+	guard(ulp_noio)();
 	child = ulp_child_new(ep, cm_id, event);
 	if (!child)
 		return -ENOMEM;
@@ -246,19 +248,6 @@ static int ulp_new_request(struct rdma_ep *ep, struct rdma_cm_id *cm_id,
 	ulp_event_free(ev);
 err:
 	ulp_ep_end(child);
-	return ret;
-}
-
-static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
-			  const struct rdma_cm_event *event)
-{
-	/* To release memory may take a consumer that waits for the CM. */
-	unsigned int noio = memalloc_noio_save();
-	int ret;
-
-	ret = ulp_new_request(container_of(id, struct rdma_ep, id), cm_id,
-			      event);
-	memalloc_noio_restore(noio);
 	return ret;
 }
 
@@ -374,15 +363,14 @@ static void ulp_resolve_next(struct rdma_ep *ep)
 static void ulp_work(struct work_struct *work)
 {
 	struct rdma_ep *ep = container_of(work, struct rdma_ep, work);
-	unsigned int noio = memalloc_noio_save();
 
+	guard(ulp_noio)();
 	/* Not of an endpoint that has been destroyed, and it waits for this. */
 	if (refcount_inc_not_zero(&ep->users)) {
 		ulp_resolve_next(ep);
 		ulp_finish(ep);
 		ulp_exit(ep);
 	}
-	memalloc_noio_restore(noio);
 	ulp_ep_put(ep);
 }
 
@@ -417,16 +405,8 @@ static int ulp_ep_setup(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 	ep->tos = attr->tos;
 	ep->ack_timeout = attr->ack_timeout;
 	ep->min_rnr_timer = attr->min_rnr_timer;
-	if (attr->qp && later) {
-		ep->request_qp = kmemdup(attr->qp, sizeof(*attr->qp), GFP_KERNEL);
-		if (!ep->request_qp)
-			return -ENOMEM;
-	}
-	ret = ulp_migrate(ep, NULL);
-	if (ret)
-		return ret;
-	ret = ep_id_create_kernel(&ep->id, attr->net, ps, ulp_qp_type(attr, ps),
-				  ep->caller);
+	ret = ulp_keep_qp_attr(ep, later ? attr->qp : NULL) ?: ulp_migrate(ep, NULL) ?:
+	      ep_id_create_kernel(&ep->id, attr->net, ps, ulp_qp_type(attr, ps), ep->caller);
 	if (ret)
 		return ret;
 	ep->qp_type = ep->id.cm_id->qp_type;

@@ -147,6 +147,7 @@ static u32 ulp_qp_max_send_wr(const struct rdma_ep *ep,
 		     ep->ibdev->attrs.max_qp_wr);
 }
 
+/* ulp_qp_free_parts() follows, also if this fails. */
 static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 			    const struct rdma_ep_qp_attr *attr,
 			    const struct ib_qp_init_attr *init)
@@ -186,10 +187,8 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 	/* A queue without entries gets no CQ, but drivers want to see one. */
 	if (!ret && !qp->recv_cq && !qp->send_cq)
 		ret = -EINVAL;
-	if (ret) {
-		ulp_qp_free_parts(qp);
+	if (ret)
 		return ret;
-	}
 	qp->recv_cq = qp->recv_cq ?: qp->send_cq;
 	qp->send_cq = qp->send_cq ?: qp->recv_cq;
 	return 0;
@@ -258,7 +257,7 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 		return ret;
 	ret = ulp_qp_get_parts(ep, qp, attr, &init);
 	if (ret)
-		return ret;
+		goto err_parts;
 	init.send_cq = qp->send_cq;
 	init.recv_cq = qp->recv_cq;
 	/* With an SRQ the send queue is drained for both. */

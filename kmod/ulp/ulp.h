@@ -40,6 +40,7 @@
 #include <linux/instruction_pointer.h>
 #include <linux/lockdep.h>
 #include <linux/refcount.h>
+#include <linux/sched/mm.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -183,6 +184,10 @@ struct ulp_callback {
 	const struct task_struct *task;
 	struct rdma_ep *ep;
 };
+
+/* Allocations do not wait for storage, whose consumer may wait for the CM. */
+DEFINE_LOCK_GUARD_0(ulp_noio, _T->flags = memalloc_noio_save(),
+		    memalloc_noio_restore(_T->flags), unsigned int flags)
 
 /* Runs callbacks of channels and endpoints. */
 extern struct workqueue_struct *ulp_event_wq;
