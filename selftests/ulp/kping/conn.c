@@ -36,12 +36,12 @@ static const struct kping_ops *kping_find_ops(const struct kping_cmd *cmd)
 	case KPING_PINGPONG:
 		return cmd->server ? &kping_echo_ops : &kping_ping_ops;
 	case KPING_SRQ:
-		return cmd->server ? &kping_srq_ops : &kping_ping_ops;
+		return cmd->server ? &kping_wait_ops : &kping_ping_ops;
 	case KPING_STREAM:
 		return cmd->server ? &kping_sink_ops : &kping_stream_ops;
 	case KPING_CREATE:
 	case KPING_CYCLE:
-		return &kping_cycle_ops;
+		return &kping_wait_ops;
 	default:
 		return &kping_rping_ops;
 	}
@@ -99,7 +99,7 @@ static int kping_prepare(struct kping_conn *conn)
 	conn->recv_cq = rdma_ep_recv_cq(conn->ep);
 	strscpy(conn->run->result.device, dev_name(&conn->qp->device->dev),
 		sizeof(conn->run->result.device));
-	return conn->ops->prepare(conn);
+	return conn->ops->prepare ? conn->ops->prepare(conn) : 0;
 }
 
 /* An endpoint that is not connected yet. */
@@ -262,7 +262,8 @@ void kping_close(struct kping_conn *conn)
 	if (conn->qp) {
 		kping_data_stop(conn);
 		rdma_ep_destroy_qp(conn->ep);
-		conn->ops->release(conn);
+		if (conn->ops->release)
+			conn->ops->release(conn);
 		conn->run->result.rounds += atomic_read(&conn->rounds.value);
 		conn->run->result.verified += conn->verified;
 	}

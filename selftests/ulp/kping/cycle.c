@@ -8,20 +8,9 @@
 
 #include "kping.h"
 
-static int cycle_prepare(struct kping_conn *conn)
-{
-	return 0;
-}
-
-static void cycle_release(struct kping_conn *conn)
-{
-}
-
-/* A client's connections are not played. */
-const struct kping_ops kping_cycle_ops = {
-	.prepare = cycle_prepare,
+/* A client's connections are not played. With an SRQ its handlers do all (echo.c). */
+const struct kping_ops kping_wait_ops = {
 	.serve = kping_wait_end,
-	.release = cycle_release,
 };
 
 static int kping_cycle(struct kping_run *run)

@@ -55,13 +55,7 @@ static void echo_post_srq(struct echo_slot *slot)
 static int echo_send(struct kping_conn *conn, struct echo_slot *slot, u32 length)
 {
 	struct ib_sge sge = kping_sge(&slot->buf, length);
-	struct ib_send_wr wr = {
-		.wr_cqe = &slot->tx_cqe,
-		.opcode = IB_WR_SEND,
-		.send_flags = IB_SEND_SIGNALED,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
+	struct ib_send_wr wr = kping_send_wr(&slot->tx_cqe, &sge);
 
 	return kping_post_answer(conn, &wr);
 }
@@ -189,18 +183,3 @@ int kping_srq_create(struct kping_run *run, struct rdma_ep *listener)
 		echo_post_srq(&run->srq->slots[i]);
 	return 0;
 }
-
-static int srq_prepare(struct kping_conn *conn)
-{
-	return 0;
-}
-
-static void srq_release(struct kping_conn *conn)
-{
-}
-
-const struct kping_ops kping_srq_ops = {
-	.prepare = srq_prepare,
-	.serve = kping_wait_end,
-	.release = srq_release,
-};

@@ -231,12 +231,12 @@ struct kping_conn {
 
 /**
  * struct kping_ops - a mode, on one side
- * @prepare: the QP is there, not yet connected: memory and first receives.
+ * @prepare: the QP is there, not yet connected: memory and first receives (optional).
  *	@release is called if it fails, too
  * @start: connected; must not wait for long (client, optional)
  * @play: return when all rounds are done (client)
  * @serve: return when the client has gone, which is no error (server)
- * @release: the QP is gone
+ * @release: the QP is gone (optional)
  */
 struct kping_ops {
 	int (*prepare)(struct kping_conn *conn);
@@ -249,10 +249,9 @@ struct kping_ops {
 extern const struct kping_ops kping_rping_ops;
 extern const struct kping_ops kping_ping_ops;
 extern const struct kping_ops kping_echo_ops;
-extern const struct kping_ops kping_srq_ops;
 extern const struct kping_ops kping_stream_ops;
 extern const struct kping_ops kping_sink_ops;
-extern const struct kping_ops kping_cycle_ops;
+extern const struct kping_ops kping_wait_ops;
 
 /* cmd.c */
 int kping_parse(struct kping_cmd *cmd, struct net *net, char *text);
@@ -269,6 +268,17 @@ struct kping_conn *kping_accept(struct kping_run *run, struct rdma_ep *ep);
 struct kping_conn *kping_create(struct kping_run *run);
 struct kping_conn *kping_connect(struct kping_run *run);
 void kping_close(struct kping_conn *conn);
+
+static inline struct ib_send_wr kping_send_wr(struct ib_cqe *cqe, struct ib_sge *sge)
+{
+	return (struct ib_send_wr) {
+		.wr_cqe = cqe,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED,
+		.sg_list = sge,
+		.num_sge = 1,
+	};
+}
 
 /* data.c */
 void kping_data_init(struct kping_conn *conn);

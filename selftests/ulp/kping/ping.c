@@ -36,13 +36,7 @@ static void ping_send(struct ping *ping)
 {
 	struct kping_conn *conn = ping->conn;
 	struct ib_sge sge = kping_sge(&ping->tx, conn->cmd.size);
-	struct ib_send_wr wr = {
-		.wr_cqe = &ping->tx_cqe,
-		.opcode = IB_WR_SEND,
-		.send_flags = IB_SEND_SIGNALED,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
+	struct ib_send_wr wr = kping_send_wr(&ping->tx_cqe, &sge);
 
 	if (conn->cmd.verify) {
 		kping_fill(&ping->tx, conn->cmd.size, ping_seed(conn));

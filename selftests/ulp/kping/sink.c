@@ -52,13 +52,7 @@ static void sink_ack_done(struct ib_cq *cq, struct ib_wc *wc)
 static int sink_ack(struct sink *sink)
 {
 	struct ib_sge sge = kping_sge(&sink->ack, sink->ack.size);
-	struct ib_send_wr wr = {
-		.wr_cqe = &sink->ack_cqe,
-		.opcode = IB_WR_SEND,
-		.send_flags = IB_SEND_SIGNALED,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
+	struct ib_send_wr wr = kping_send_wr(&sink->ack_cqe, &sge);
 
 	return kping_post_answer(sink->conn, &wr);
 }
