@@ -216,8 +216,7 @@ static void kt_context_other_ep(struct kt *t)
 
 	kt_pair_open(t, &p, NULL);
 	q = p;
-	kt_pair_request(t, &q);
-	kt_pair_accept(t, &q);
+	kt_pair_connect(t, &q);
 	o->ep = q.client;
 	init_completion(&o->made);
 	io = kt_io_create(t, rdma_ep_pd(p.client));

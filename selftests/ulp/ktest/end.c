@@ -224,8 +224,7 @@ static void kt_abort_destroy(struct kt *t)
 		kt_destroy(t, ep);
 	}
 	for (i = 0; i < 4; i++) {
-		kt_pair_request(t, &p);
-		kt_pair_accept(t, &p);
+		kt_pair_connect(t, &p);
 		rdma_ep_abort(p.client, KT_ERROR);
 		rdma_ep_abort(p.server, KT_ERROR);
 		kt_destroy(t, p.client);

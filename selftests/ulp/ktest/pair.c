@@ -7,19 +7,7 @@
 /* RC, with completion queues of its own. */
 struct rdma_ep_qp_attr kt_qp(void)
 {
-	return (struct rdma_ep_qp_attr) {
-		.poll_ctx = IB_POLL_WORKQUEUE,
-		.init = {
-			.qp_type = IB_QPT_RC,
-			.sq_sig_type = IB_SIGNAL_ALL_WR,
-			.cap = {
-				.max_send_wr = KT_WRS,
-				.max_recv_wr = KT_WRS,
-				.max_send_sge = 1,
-				.max_recv_sge = 1,
-			},
-		},
-	};
+	return RDMA_EP_RC_QP(KT_WRS, KT_WRS, IB_POLL_WORKQUEUE);
 }
 
 static const struct kt_setup kt_default_setup;
@@ -200,11 +188,16 @@ void kt_pair_accept(struct kt *t, struct kt_pair *p)
 	kt_abort_unless(t, kt_expect_call(t, p->connect, KT_CALL_MS, 0));
 }
 
+void kt_pair_connect(struct kt *t, struct kt_pair *p)
+{
+	kt_pair_request(t, p);
+	kt_pair_accept(t, p);
+}
+
 void kt_pair_open(struct kt *t, struct kt_pair *p, const struct kt_setup *setup)
 {
 	kt_pair_listen(t, p, setup);
-	kt_pair_request(t, p);
-	kt_pair_accept(t, p);
+	kt_pair_connect(t, p);
 }
 
 void kt_pair_disconnect(struct kt *t, struct kt_pair *p)

@@ -62,8 +62,7 @@ static void kt_own_parts(struct kt *t)
 	qp.init.send_cq = scq;
 	qp.init.recv_cq = rcq;
 	p.setup.client_qp = &qp;
-	kt_pair_request(t, &p);
-	kt_pair_accept(t, &p);
+	kt_pair_connect(t, &p);
 	kt_expect_ptr(t, pd, rdma_ep_pd(p.client));
 	kt_expect_ptr(t, scq, rdma_ep_send_cq(p.client));
 	kt_expect_ptr(t, rcq, rdma_ep_recv_cq(p.client));

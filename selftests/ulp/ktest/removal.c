@@ -85,7 +85,7 @@ static void kt_expect_removal(struct kt *t, struct rdma_ep *ep)
 	rdma_ep_ack_event(event);
 }
 
-static void kt_removed_connected(struct kt *t, const char *how)
+static void kt_removed_connected(struct kt *t)
 {
 	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
 	struct rdma_ep_qp_attr qp = kt_qp();
@@ -97,7 +97,7 @@ static void kt_removed_connected(struct kt *t, const char *how)
 	kt_pair_open(t, &p, &(struct kt_setup) { .addr = &addr });
 	io = kt_io_create(t, rdma_ep_pd(p.client));
 	kt_expect_eq(t, 0, kt_io_recv(io, p.client));
-	removal = kt_remove(t, how);
+	removal = kt_remove(t, kt_arg(t) ? "del-netdev" : "del");
 	kt_expect_removal(t, p.client);
 	kt_expect_removal(t, p.server);
 	kt_expect_removal(t, p.listener);
@@ -117,16 +117,6 @@ static void kt_removed_connected(struct kt *t, const char *how)
 	kt_undo(t, io);
 	kt_pair_close(t, &p);
 	kt_expect_call(t, removal, KT_REMOVAL_MS, 0);
-}
-
-static void kt_removed_connected_link(struct kt *t)
-{
-	kt_removed_connected(t, "del");
-}
-
-static void kt_removed_connected_netdev(struct kt *t)
-{
-	kt_removed_connected(t, "del-netdev");
 }
 
 /* Half a connection: the client waits, the server has not answered. */
@@ -286,8 +276,8 @@ const struct kt_test kt_removal_tests[] = {
 	{ "removed_under_disconnect", kt_removed_under, .arg = KT_WAIT_DISCONNECT },
 	{ "removed_under_get_event", kt_removed_under, .arg = KT_WAIT_GET_EVENT },
 	{ "removed_under_create", kt_removed_under, .arg = KT_WAIT_CREATE },
-	{ "removed_connected", kt_removed_connected_link },
-	{ "removed_connected_netdev", kt_removed_connected_netdev },
+	{ "removed_connected", kt_removed_connected },
+	{ "removed_connected_netdev", kt_removed_connected, .arg = true },
 	{ "removed_half_open", kt_removed_half_open },
 	{ "removed_queued_request", kt_removed_queued },
 	{ "removed_callback", kt_removed_callback },

@@ -42,8 +42,7 @@ static void kt_shared_open(struct kt *t, struct kt_shared *s)
 	s->recv = kt_io_create(t, rdma_ep_pd(s->listener));
 	for (p = s->pair; p < s->pair + KT_CLIENTS; p++) {
 		p->listener = s->listener;
-		kt_pair_request(t, p);
-		kt_pair_accept(t, p);
+		kt_pair_connect(t, p);
 	}
 }
 
@@ -179,8 +178,7 @@ static void kt_srq_limit(struct kt *t)
 	for (i = 0; i < 2; i++)
 		kt_expect_eq(t, 0, kt_io_srq_recv(recv, rdma_ep_srq(p.listener)));
 	kt_expect_eq(t, 0, ib_modify_srq(rdma_ep_srq(p.listener), &limit, IB_SRQ_LIMIT));
-	kt_pair_request(t, &p);
-	kt_pair_accept(t, &p);
+	kt_pair_connect(t, &p);
 	send = kt_io_create(t, rdma_ep_pd(p.client));
 	for (i = 0; i < 2; i++)
 		kt_expect_eq(t, 0, kt_io_send(send, p.client));
@@ -227,8 +225,7 @@ static void kt_srq_replies(struct kt *t)
 	p.listener = kt_srq_listener(t, &(struct kt_setup) { .server_qp = &qp }, &attr);
 	recv = kt_io_create(t, rdma_ep_pd(p.listener));
 	replies->io = kt_io_create(t, rdma_ep_pd(p.listener));
-	kt_pair_request(t, &p);
-	kt_pair_accept(t, &p);
+	kt_pair_connect(t, &p);
 	replies->server = p.server;
 	recv->fn_arg = replies;
 	recv->fn = kt_reply;
