@@ -133,10 +133,9 @@ def goals_table(reports):
         for row in data['rows']:
             if 'met' not in row:
                 continue
-            value = row['ratio'] if 'goal' in row else row['ours']
-            goal = row.get('goal', row.get('value_goal'))
+            value = row['ours'] if 'value_goal' in row else row['ratio']
             lines.append([row['name'], name, f'{value:.3f}'.rstrip('0').rstrip('.'),
-                          f'{goal:g}', 'met' if row['met'] else '**missed**'])
+                          report.goal(row), 'met' if row['met'] else '**missed**'])
         floors = [row for row in data['rows'] if 'ours_floor' in row]
         over = [f'{row["name"]} {row["ours_floor"]:.3f}' for row in floors
                 if row['ours_floor'] > results.FLOOR_GOAL]
@@ -176,6 +175,7 @@ def render(docs):
             before = load(old)['profiles'] if os.path.exists(old) else {}
             blocks[name] = f'{kernel}.\n\n{profile_table(data, before)}\n\n{picture}'
         else:
+            data['rows'] = [results.judge(row, data['info']) for row in data['rows']]
             reports[name] = data
             drawing = plot.ratios(data, f'{kernel}, {data["info"]["mode"]}')
             blocks[name] = (f'{report.title(data)}.\n\n{results_table(data)}\n\n'

@@ -31,6 +31,8 @@ def spread(row):
 def goal(row):
     if 'goal' in row:
         return f'<= {row["goal"]:.2f}'
+    if 'least_goal' in row:
+        return f'>= {row["least_goal"]:.2f}'
     if 'value_goal' in row:
         return f'<= {row["value_goal"]} (ours)'
     return ''
