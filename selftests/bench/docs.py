@@ -10,7 +10,8 @@ made anew from all files in DOCS/performance. A table stands between
         <!-- begin NAME -->
         <!-- end -->
 
-NAME is a file's, "goals" (the met and missed ones), or "summary". The rest of the
+NAME is a file's, "goals" (the met and missed ones), "judged" (those of Linux 7.2), or
+"summary". The rest of the
 documents is not touched. ...-profile-before.json, if there is one, is what a profile
 was before everything that has been done about it.
 """
@@ -26,7 +27,7 @@ import report
 import results
 
 DOCUMENTS = ['results.md', 'conclusions.md']
-SUMMARY = ['create_destroy', 'create_recycled', 'cycle', 'ping_events', 'ping_polling',
+SUMMARY = ['create_destroy', 'create_recycled', 'cycle', 'ping_events', 'ping_polling', 'ping_beside',
            'send_64_1', 'send_64_16', 'send_65536_16', 'write_4096_16', 'read_4096_1',
            'srq_16']
 PROFILED = ['create', 'destroy', 'create_recycled', 'cycle', 'ping_events',
@@ -46,6 +47,11 @@ def save(path, text):
 
 def name_of(info):
     return f'{info["suite"]}-{results.kind(info["device"])}-{info["mode"]}'
+
+
+def version(info):
+    """(7, 2) of Linux 7.2.13"""
+    return tuple(int(part) for part in info['kernel'].split('.')[:2])
 
 
 def dumps(data):
@@ -147,15 +153,33 @@ def goals_table(reports):
     return markdown(['operation', 'where', 'value', 'goal', 'result'], lines)
 
 
+def judged_table(reports):
+    """Ratios of the counted reports of Linux 7.2 that have a goal, both devices in a line; without
+    large READs and WRITEs, which are alike"""
+    lines = {}
+    names = ['sid-rxe-counted', 'sid-siw-counted']
+    for i, name in enumerate(names):
+        for row in reports.get(name, {'rows': []})['rows']:
+            if 'met' in row and 'ratio' in row and 'value_goal' not in row and \
+               not re.search('_(4096|65536)_', row['name']):
+                line = lines.setdefault(row['name'], [row['name']] + [''] * 6)
+                line[1 + 3 * i:4 + 3 * i] = [
+                    f'{row["ratio"]:.2f}', report.goal(row),
+                    'met' if row['met'] else '**missed**']
+    return markdown(['ours / stock', 'rxe', 'goal', 'result', 'siw', 'goal', 'result'],
+                    list(lines.values()))
+
+
 def summary_table(reports):
     """Ratios of the counted reports"""
-    names = sorted((name for name in reports if name.endswith('-counted')), reverse=True)
+    names = sorted((name for name in reports if name.endswith('-counted')), reverse=True,
+                   key=lambda name: (version(reports[name]['info']), name))
     ratios = {name: {row['name']: row.get('ratio') for row in reports[name]['rows']}
               for name in names}
     lines = [[op] + [f'{ratios[name][op]:.2f}' if ratios[name].get(op) else ''
                      for name in names] for op in SUMMARY]
     heads = [f'{reports[name]["info"]["device"].strip()}, Linux '
-             f'{".".join(reports[name]["info"]["kernel"].split(".")[:2])}' for name in names]
+             f'{".".join(map(str, version(reports[name]["info"])))}' for name in names]
     return markdown(['ours / stock'] + heads, lines)
 
 
@@ -183,6 +207,7 @@ def render(docs):
         save(os.path.join(kept, f'{name}.svg'), drawing)
     blocks['goals'] = goals_table(reports)
     blocks['summary'] = summary_table(reports)
+    blocks['judged'] = judged_table(reports)
     there = set()
     for path in (os.path.join(kept, name) for name in DOCUMENTS):
         with open(path, encoding='utf-8') as text:
