@@ -156,9 +156,10 @@ static int ulp_join(struct rdma_ep *ep, const struct sockaddr_storage *addr,
 		return PTR_ERR(m);
 	if (chan)
 		ret = ulp_mcast_await(ep, m, chan, timeout_ms);
-	scoped_guard(mutex, &ep->lock) {
+	if (ret) {
+		guard(mutex)(&ep->lock);
 		/* Another task may have left it. */
-		if (ret && !list_empty(&m->entry))
+		if (!list_empty(&m->entry))
 			ulp_mcast_leave(ep, m);
 	}
 	ulp_put_mcast(&m->mc);
