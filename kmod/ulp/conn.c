@@ -319,10 +319,11 @@ EXPORT_SYMBOL_GPL(rdma_ep_disconnect);
  */
 int rdma_ep_migrate(struct rdma_ep *ep, struct rdma_ep_channel *channel)
 {
-	CLASS(ulp_call, call)(ep, _RET_IP_);
 	/* It waits for the endpoint's callbacks. */
-	int ret = PTR_ERR_OR_ZERO(call) ?: ulp_check_context(ep, true, _RET_IP_);
+	int ret = IS_ERR_OR_NULL(ep) ? -EINVAL : ulp_check_context(ep, true, _RET_IP_);
 
+	CLASS(ulp_call, call)(ep, _RET_IP_);
+	ret = ret ?: PTR_ERR_OR_ZERO(call);
 	if (ret)
 		return ret;
 	if (IS_ERR(channel) || (channel && channel->private))
