@@ -20,10 +20,10 @@ struct workqueue_struct *ulp_event_wq;
 static LIST_HEAD(ulp_callbacks);
 static DEFINE_SPINLOCK(ulp_callbacks_lock);
 
-/* Callbacks that the current task runs */
+/* Callbacks that the current task runs, or an atomic context */
 enum {
 	ULP_IN_CALLBACK = BIT(0),	/* any */
-	ULP_IN_HANDLER	= BIT(1),	/* one in which all calls are refused */
+	ULP_IN_HANDLER	= BIT(1),	/* one, or a context, in which all calls are refused */
 	ULP_IN_OWN	= BIT(2),	/* one of the endpoint in question */
 };
 
@@ -144,7 +144,7 @@ struct rdma_ep *ulp_enter(struct rdma_ep *ep, unsigned long caller)
 	return ERR_PTR(-ESHUTDOWN);
 }
 
-/* @ep: result of ulp_enter() */
+/* @ep: or an ERR_PTR of ulp_enter() */
 void ulp_exit(struct rdma_ep *ep)
 {
 	if (!IS_ERR(ep) && refcount_dec_and_test(&ep->users))
@@ -272,7 +272,8 @@ void ulp_event_fill(struct ulp_event *ev, struct rdma_ep *ep,
 /*
  * An event of the first kinds is never lost, as its memory is there: a task might wait for
  * it without a limit. Allocating it could wait for memory, and the release of memory for a
- * consumer that waits for the event. With the endpoint's deliver lock held.
+ * consumer that waits for the event. With the endpoint's deliver lock held, but for a
+ * connection request, which has no memory of its own.
  */
 struct ulp_event *ulp_event_new(struct rdma_ep *ep,
 				const struct rdma_cm_event *cm, int status)

@@ -317,7 +317,10 @@ static bool ulp_event_taken(struct ulp_event *ev, struct rdma_ep_channel *chan)
 	atomic_inc(&ep->id.backlog);
 	scoped_guard(mutex, &ep->deliver) {
 		ret = ulp_claim_child(ev);
-		/* Its events follow the request, but not into an endpoint's own channel. */
+		/*
+		 * Its events follow the request, but not into an endpoint's own channel. Where they
+		 * are, in a channel of its own, no callback runs that ulp_migrate() would wait for.
+		 */
 		if (!ret && !chan->private)
 			ulp_migrate(ev->pub.child, chan);
 	}

@@ -6,7 +6,6 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
-#include <rdma/ib_addr.h>
 
 #include "../engine/trace.h"
 #include "ulp.h"

@@ -216,6 +216,7 @@ int ulp_wait_error(long ret);
 bool ulp_stopped(void);
 struct rdma_ep *ulp_enter(struct rdma_ep *ep, unsigned long caller);
 void ulp_exit(struct rdma_ep *ep);
+int ulp_copy_addr(struct sockaddr_storage *dst, const struct sockaddr *src);
 int ulp_errno(const struct rdma_ep *ep, int ret);
 int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id));
 int ulp_end(struct rdma_ep *ep, int ret);
@@ -286,7 +287,6 @@ void ulp_finish(struct rdma_ep *ep);
 void ulp_report_end(struct rdma_ep *ep, const struct rdma_cm_event *event);
 
 /* ep.c */
-int ulp_copy_addr(struct sockaddr_storage *dst, const struct sockaddr *src);
 void ulp_ep_end(struct rdma_ep *ep);
 
 /* mcast.c */
