@@ -8,11 +8,6 @@
 
 #include "kping.h"
 
-/* A client's connections are not played. With an SRQ its handlers do all (echo.c). */
-const struct kping_ops kping_wait_ops = {
-	.serve = kping_wait_end,
-};
-
 static int kping_cycle(struct kping_run *run)
 {
 	struct kping_conn *conn;

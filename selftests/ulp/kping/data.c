@@ -166,6 +166,11 @@ int kping_wait_end(struct kping_conn *conn)
 	return ret == -ECONNRESET ? 0 : ret;
 }
 
+/* A client's connections are not played. With an SRQ its handlers do all (echo.c). */
+const struct kping_ops kping_wait_ops = {
+	.serve = kping_wait_end,
+};
+
 /* For threads: post, do not wait. */
 int kping_submit(struct kping_conn *conn, struct ib_send_wr *wr)
 {

@@ -251,7 +251,6 @@ extern const struct kping_ops kping_ping_ops;
 extern const struct kping_ops kping_echo_ops;
 extern const struct kping_ops kping_stream_ops;
 extern const struct kping_ops kping_sink_ops;
-extern const struct kping_ops kping_wait_ops;
 
 /* cmd.c */
 int kping_parse(struct kping_cmd *cmd, struct net *net, char *text);
@@ -269,6 +268,9 @@ struct kping_conn *kping_create(struct kping_run *run);
 struct kping_conn *kping_connect(struct kping_run *run);
 void kping_close(struct kping_conn *conn);
 
+/* data.c */
+extern const struct kping_ops kping_wait_ops;
+
 static inline struct ib_send_wr kping_send_wr(struct ib_cqe *cqe, struct ib_sge *sge)
 {
 	return (struct ib_send_wr) {
@@ -280,7 +282,6 @@ static inline struct ib_send_wr kping_send_wr(struct ib_cqe *cqe, struct ib_sge 
 	};
 }
 
-/* data.c */
 void kping_data_init(struct kping_conn *conn);
 void kping_data_stop(struct kping_conn *conn);
 int kping_post_send(struct kping_conn *conn, const struct ib_send_wr *wr);

@@ -46,7 +46,7 @@ int kping_say(struct kping_conn *conn, const struct kping_buf *buf)
 {
 	struct kping_advert *advert = conn->talk.tx.data;
 	struct ib_sge sge = kping_sge(&conn->talk.tx, sizeof(*advert));
-	struct ib_send_wr wr = kping_send_wr(&conn->cqe, &sge);
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
 	int ret;
 
 	/* The message before must have gone. */
