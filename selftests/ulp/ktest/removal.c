@@ -170,22 +170,37 @@ static void kt_removed_queued(struct kt *t)
 /**
  * struct kt_reports - events of a callback
  * @removals: of the removal of the device
- * @others: other events; on iWARP without those of connections that the peer's removal ends
- * @iwarp: the device is one of iWARP
+ * @others: other events, but for the first one of an endpoint if the peer's removal causes it
+ * @iwarp: the device is one of iWARP, where that disconnects
+ * @seen: endpoints that have had an event
  */
 struct kt_reports {
 	atomic_t removals;
 	atomic_t others;
 	bool iwarp;
+	struct rdma_ep *seen[3];
 };
+
+static bool kt_first_report(struct kt_reports *reports, struct rdma_ep *ep)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(reports->seen) && reports->seen[i]; i++)
+		if (reports->seen[i] == ep)
+			return false;
+	if (i < ARRAY_SIZE(reports->seen))
+		reports->seen[i] = ep;
+	return true;
+}
 
 static void kt_report(const struct rdma_ep_cm_event *event, void *context)
 {
 	struct kt_reports *reports = context;
+	bool first = kt_first_report(reports, event->ep);
 
 	if (event->cm.event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		atomic_inc(&reports->removals);
-	else if (!reports->iwarp || event->cm.event != RDMA_CM_EVENT_DISCONNECTED)
+	else if (!first || !reports->iwarp || event->cm.event != RDMA_CM_EVENT_DISCONNECTED)
 		atomic_inc(&reports->others);
 }
 

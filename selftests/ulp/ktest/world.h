@@ -115,7 +115,7 @@ void kt_pair_client(struct kt *t, struct kt_pair *p, const struct kt_setup *setu
 void kt_pair_listen(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
 void kt_pair_request(struct kt *t, struct kt_pair *p);
 void kt_pair_accept(struct kt *t, struct kt_pair *p);
-/* The last two, and the last three. */
+/* Request and accept; listen, request and accept. */
 void kt_pair_connect(struct kt *t, struct kt_pair *p);
 void kt_pair_open(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
 /* Both disconnect: each waits for the other. */
