@@ -87,21 +87,30 @@ static void ep_rxe_wait_acks(unsigned long reaped_at)
 		schedule_timeout_uninterruptible(left);
 }
 
-/* The QP leaves RTR or RTS, if it is there. */
+/* A QP in @state ends next. UC and UD acknowledge nothing. */
+static void ep_rxe_settle(struct ep_qp *qp, enum ib_qp_state state)
+{
+	if (qp->type == IB_QPT_RC && state >= IB_QPS_RTR && state != IB_QPS_ERR &&
+	    !ep_rxe_qp(qp)->acked)
+		ep_rxe_wait_acks(qp->res.ops ? qp->res.ops->reaped_at(&qp->res) : jiffies);
+}
+
 static void ep_rxe_before_end(struct ep_qp *qp)
 {
-	enum ib_qp_state state = ep_rxe_state(qp);
-
-	if (state >= IB_QPS_RTR && state != IB_QPS_ERR && !ep_rxe_qp(qp)->acked)
-		ep_rxe_wait_acks(qp->res.ops ? qp->res.ops->reaped_at(&qp->res) : jiffies);
+	ep_rxe_settle(qp, READ_ONCE(qp->state));
 }
 
 /* Ends sending and receiving, however much is posted. */
 static void ep_rxe_before_destroy(struct ep_qp *qp)
 {
-	if (!qp->tainted || ep_rxe_state(qp) == IB_QPS_ERR)
+	enum ib_qp_state state;
+
+	if (!qp->tainted)
 		return;
-	ep_rxe_before_end(qp);
+	state = ep_rxe_state(qp);
+	if (state == IB_QPS_ERR)
+		return;
+	ep_rxe_settle(qp, state);
 	ep_rxe_empty(qp);
 }
 

@@ -59,7 +59,7 @@ struct ep_driver_ops {
 
 	/* Checks and corrects a change (lock) */
 	int (*before_modify)(struct ep_qp *qp, struct ib_qp_attr *attr, int *mask);
-	/* A task moves the QP to ERR or RESET next; not called in handlers (lock) */
+	/* A task moves the QP to ERR or RESET next. Not called in handlers, or with the lock */
 	void (*before_end)(struct ep_qp *qp);
 	/* Posts are refused, the QP is reset next. @old: its state before (lock) */
 	void (*before_reset)(struct ep_qp *qp, enum ib_qp_state old);

@@ -85,6 +85,15 @@ void ep_qp_unlock(struct ep_qp *qp)
 	} while (ep_qp_must_fail(qp) && mutex_trylock(&qp->lock));
 }
 
+/* The driver may wait: called before the lock is taken, which others wait for. */
+static void ep_qp_before_end(struct ep_qp *qp)
+{
+	const struct ep_driver_ops *drv = qp->res.dev->ops;
+
+	if (drv->before_end)
+		drv->before_end(qp);
+}
+
 /*
  * Flushes posted requests: at once, or when the task with qp->lock unlocks it. Does not wait,
  * so handlers of rdma_cm and drivers' operations may call it.
@@ -101,6 +110,7 @@ void ep_qp_error(struct ep_qp *qp)
 /* The same, done on return. Not called in handlers. */
 void ep_qp_error_wait(struct ep_qp *qp)
 {
+	ep_qp_before_end(qp);
 	guard(ep_qp)(qp);
 	set_bit(EP_QP_FAILED, &qp->cm_use);
 }
@@ -108,20 +118,14 @@ void ep_qp_error_wait(struct ep_qp *qp)
 /* qp->lock is held. */
 int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
-	const struct ep_driver_ops *drv = qp->res.dev->ops;
-
 	if (!qp->ibqp)
 		return -EIO;
 	/* The core leaves it to its callers. */
 	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR && (mask & IB_QP_AV) &&
 	    rdma_ah_get_port_num(&attr->ah_attr) != qp->port)
 		return -EINVAL;
-	if (!test_bit(EP_QP_PINNED, &qp->cm_use)) {
-		if (drv->before_end && (mask & IB_QP_STATE) &&
-		    (attr->qp_state == IB_QPS_ERR || attr->qp_state == IB_QPS_RESET))
-			drv->before_end(qp);
+	if (!test_bit(EP_QP_PINNED, &qp->cm_use))
 		return ep_qp_move(qp, attr, mask);
-	}
 	if (mask != IB_QP_STATE || attr->qp_state != IB_QPS_ERR)
 		return -EBUSY;
 	/* A transition to ERR follows when the QP is unpinned. */
@@ -133,9 +137,14 @@ int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 int ep_qp_modify(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	/* Events of the connection may arrive before the CM's call has released the QP. */
-	int ret = wait_on_bit(&qp->cm_use, EP_QP_ACCEPTING, TASK_KILLABLE) ?:
-		  mutex_lock_killable(&qp->lock);
+	int ret = wait_on_bit(&qp->cm_use, EP_QP_ACCEPTING, TASK_KILLABLE);
 
+	if (ret)
+		return ret;
+	if ((mask & IB_QP_STATE) &&
+	    (attr->qp_state == IB_QPS_ERR || attr->qp_state == IB_QPS_RESET))
+		ep_qp_before_end(qp);
+	ret = mutex_lock_killable(&qp->lock);
 	if (ret)
 		return ret;
 	ret = ep_qp_modify_locked(qp, attr, mask);
