@@ -497,6 +497,9 @@ int abi_recv_fd(int socket);
 
 /* Open files of this process. */
 int abi_count_fds(void);
+/* Stays on the first CPU, and if @keep nothing else gets it, nor do the kernel's own threads. */
+int abi_keep_cpu(bool keep);
+
 /* Gives up root, or one capability, for good. */
 int abi_become(uid_t uid);
 int abi_drop_cap(int cap);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,6 +237,17 @@ bool abi_call_returned(struct abi_call *c)
 	if (ABI_UNTIL(c->done))
 		pthread_join(c->thread, NULL);
 	return c->done;
+}
+
+int abi_keep_cpu(bool keep)
+{
+	struct sched_param param = { .sched_priority = keep };
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	return sched_setaffinity(0, sizeof(cpus), &cpus) ||
+	       sched_setscheduler(0, keep ? SCHED_FIFO : SCHED_OTHER, &param) ? -errno : 0;
 }
 
 int abi_become(uid_t uid)

@@ -427,18 +427,6 @@ TEST_F(event, notify_before_peer)
 	}
 }
 
-/* Nothing else gets this CPU now, nor do threads of the kernel that serve it. */
-static int keep_cpu(bool keep)
-{
-	struct sched_param param = { .sched_priority = keep };
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	return sched_setaffinity(0, sizeof(cpus), &cpus) ?:
-	       sched_setscheduler(0, keep ? SCHED_FIFO : SCHED_OTHER, &param);
-}
-
 /*
  * Who has announced it may leave at once. The IB CM takes back the answer that the peer has not
  * confirmed in a thread of its own; if the connection is over by then, it forgets about it, and
@@ -457,13 +445,13 @@ TEST(notify_and_leave)
 		SKIP_IF(w.s.iwarp, "iWARP has no such message");
 		OK(abi_prepare(&w, c, &arg));
 		id = ((struct rdma_ep_cmd_id *)&arg)->id;
-		OK(keep_cpu(true));
+		OK(abi_keep_cpu(true));
 		start = abi_now_ms();
 		EXPECT_EQ(0, abi_raw(w.s.fd, c->cmd, &arg));
 		if (i & 1)
 			EXPECT_EQ(0, ABI_ID_CMD(&w.s, DISCONNECT, id, 0));
 		EXPECT_EQ(0, ABI_DESTROY(&w.s, ID, id));
-		OK(keep_cpu(false));
+		OK(abi_keep_cpu(false));
 		EXPECT_GT(LEAVE_MS, abi_now_ms() - start);
 		abi_close(&w.s);
 	}

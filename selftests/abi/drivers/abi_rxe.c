@@ -138,7 +138,10 @@ static int receive_and_end(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq, int cha
 				    abi_qp_state(&self->s, qp, state);
 }
 
-/* The sender has an answer, or repeats the message for ever. (RXE-20) */
+/*
+ * The sender has an answer, or repeats the message for ever. Each second time the event of the
+ * message interrupts the work item that delivers it, before it answers. (RXE-20)
+ */
 static void end_receivers(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) *self, int state)
 {
 	struct rdma_ep_qp_init qp[2];
@@ -148,15 +151,19 @@ static void end_receivers(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) *
 
 	channel = FD(abi_comp_channel(&self->s));
 	OK(abi_create_cq(&self->s, channel, 128, 0, &cq));
+	OK(set_work_cpus("1", self->work_cpus, sizeof(self->work_cpus)));
 	for (int round = 0; round < 100; round++) {
 		OK(create_qp(self, QPT_RC, cq, &qp[0]));
 		OK(create_qp(self, QPT_RC, cq, &qp[1]));
 		OK(connect_qps(self, &qp[0], &qp[1]));
 		OK(post_recvs(self, qp[1].qp, 1));
-		if (round % 2)
+		if (round % 2) {
 			OK(abi_notify_cq(&self->s, cq, 0));
+			OK(abi_keep_cpu(true));
+		}
 		OK(post_sends(self, qp[0].qp, 1, WR_SEND, NULL));
 		OK(receive_and_end(self, qp[1].qp, cq, channel, round % 2, state));
+		OK(abi_keep_cpu(false));
 		LOGGED(ASSERT_EQ(1, abi_wait(&self->s, self->cq, &wc, 1)), "round %d", round);
 		EXPECT_EQ(WC_SUCCESS, wc.status);
 		OK(ABI_DESTROY(&self->s, QP, qp[0].qp));

@@ -17,7 +17,19 @@ FIXTURE(rxe) {
 	char *buf;
 	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs w;
+	char work_cpus[64];		/* those of unbound work, if they have been changed */
 };
+
+static inline int set_work_cpus(const char *mask, char *old, size_t size)
+{
+	FILE *f = fopen("/sys/devices/virtual/workqueue/cpumask", "r+e");
+
+	if (!f || (old && !fgets(old, size, f)))
+		return -EIO;
+	rewind(f);
+	fputs(mask, f);
+	return fclose(f) ? -EIO : 0;
+}
 
 FIXTURE_SETUP(rxe)
 {
@@ -29,7 +41,12 @@ FIXTURE_SETUP(rxe)
 	OK(abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
 }
 
-TEARDOWN_CLOSES(rxe)
+FIXTURE_TEARDOWN(rxe)
+{
+	if (self->work_cpus[0])
+		EXPECT_EQ(0, set_work_cpus(self->work_cpus, NULL, 0));
+	abi_close(&self->s);
+}
 
 static inline int create_qp(const FIXTURE_DATA(rxe) * self, __u32 type, __u32 cq,
 		     struct rdma_ep_qp_init *qp)
