@@ -339,6 +339,8 @@ static int uep_cq_resize(struct uep_cq *cq, u32 *cqe, u64 *bytes)
 	struct ib_cq *ibcq = cq->hw->cq.ibcq;
 	int ret;
 
+	if (cq->dead)
+		return -EIO;
 	if (*cqe < cq->nr_held || *cqe > ibcq->device->attrs.max_cqe)
 		return -EINVAL;
 	if (!ep_dev_has(ibcq->device, EP_CAP_RESIZE_CQ))
@@ -364,19 +366,24 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	struct rdma_ep_cmd_resize_cq *arg = cmd->arg;
 	struct uep_cq *cq;
 	u64 bytes;
-	int ret;
+	int ret = -EINVAL;
 
+	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
+	if (!cq)
+		return -ENOENT;
 	if (!arg->cqe || arg->cqe > UEP_MAX_CQE)
-		return -EINVAL;
+		goto out;
 	/* Charged as one more object until it has worked. */
 	bytes = uep_cq_bytes(arg->cqe);
 	ret = uep_charge(cmd->s, 1, bytes);
 	if (ret)
-		return ret;
-	cq = uep_cq_lock(cmd->s, arg->cq);
-	ret = IS_ERR(cq) ? PTR_ERR(cq) : uep_cq_unlock(cq, uep_cq_resize(cq, &arg->cqe, &bytes));
+		goto out;
+	mutex_lock(&cq->hw->poll_lock);
+	ret = uep_cq_resize(cq, &arg->cqe, &bytes);
+	mutex_unlock(&cq->hw->poll_lock);
 	uep_uncharge(cmd->s, 1, bytes);
-	return ret;
+out:
+	return uep_obj_done(&cq->obj, ret);
 }
 
 int uep_modify_cq(struct uep_cmd *cmd)
