@@ -214,13 +214,14 @@ static int uep_srq_call(struct uep_cmd *cmd,
 {
 	struct rdma_ep_cmd_srq_attr *arg = cmd->arg;
 	struct uep_srq *srq;
-	int srcu, ret;
+	int srcu, ret = -EIO;
 
 	srq = uep_obj_enter(cmd->s, arg->srq, RDMA_EP_OBJ_SRQ, &srcu);
 	if (IS_ERR(srq))
 		return PTR_ERR(srq);
 	scoped_guard(mutex, &srq->modify_lock)
-		ret = srq->dead ? -EIO : fn(srq, arg);
+		if (!srq->dead)
+			ret = fn(srq, arg);
 	return uep_obj_exit(&srq->obj, srcu, ret);
 }
 
