@@ -152,15 +152,13 @@ static int uep_show_id(struct uep_obj *obj, void *arg)
 	uep_show_addr(m, &cm_id->route.addr.dst_addr);
 	dev = ep_id_dev(&id->id);
 	seq_printf(m, " %s", dev ? cm_id->device->name : "-");
-	if (dev)
-		ep_dev_put(dev);
+	ep_dev_put(dev);
 	qp = ep_id_get_qp(&id->id);
-	if (qp) {
+	if (qp)
 		seq_printf(m, " %u\n", qp->qp_num);
-		id->id.ops->put_qp(qp);
-	} else {
+	else
 		seq_puts(m, " -\n");
-	}
+	ep_id_put_qp(&id->id, qp);
 out:
 	ep_id_end(&id->id);
 	return seq_has_overflowed(m);

@@ -100,15 +100,13 @@ static int uep_list_id(struct uep_id *id, struct rdma_ep_obj_info *info)
 	uep_list_id_locked(id, info);
 	dev = id->id.closed ? NULL : ep_id_dev(&id->id);
 	ep_id_end(&id->id);
-	if (dev) {
+	if (dev)
 		info->dev_index = dev->index;
-		ep_dev_put(dev);
-	}
+	ep_dev_put(dev);
 	qp = ep_id_get_qp(&id->id);
-	if (qp) {
+	if (qp)
 		info->qp = container_of(qp, struct uep_qp, qp)->obj.handle;
-		id->id.ops->put_qp(qp);
-	}
+	ep_id_put_qp(&id->id, qp);
 	spin_lock(&s->ev_lock);
 	info->uid = id->uid;
 	if (id->chan) {

@@ -36,7 +36,7 @@ struct ep_qp *ep_id_get_qp(struct ep_id *id)
 	return qp;
 }
 
-/* @qp: of ep_id_get_qp(), also NULL */
+/* @qp: a reference, or NULL */
 void ep_id_put_qp(struct ep_id *id, struct ep_qp *qp)
 {
 	if (qp)

@@ -86,7 +86,7 @@ static void ulp_fail_qp(struct rdma_ep *ep)
 		return;
 	if (qp->type != IB_QPT_UD || test_bit(ULP_EP_ABORTED, &ep->flags))
 		ep_qp_error(qp);
-	ep->id.ops->put_qp(qp);
+	ep_id_put_qp(&ep->id, qp);
 }
 
 /* Harmless if the connection has ended, or was never there. */
