@@ -245,11 +245,11 @@ static struct uep_qp *uep_qp_create_in(struct uep_cmd *cmd, struct rdma_ep_qp_in
 	qp->max_sge_rd = ibdev->attrs.max_sge_rd;
 	ret = uep_qp_find_queues(cmd, qp, init, id);
 	if (ret)
-		goto err;
+		goto out;
 	bytes = uep_qp_bytes(ibdev, init, !qp->srq);
 	ret = uep_charge(cmd->s, 0, bytes);
 	if (ret)
-		goto err;
+		goto out;
 	qp->obj.queue_bytes = bytes;
 	uep_recv_ring_add_qp(qp);
 	ret = uep_qp_create_hw(qp, init);
@@ -257,11 +257,8 @@ static struct uep_qp *uep_qp_create_in(struct uep_cmd *cmd, struct rdma_ep_qp_in
 		uep_recv_ring_del_qp(qp, true);
 	else
 		ret = uep_qp_init_queues(qp);
-	if (!ret)
-		return qp;
-err:
-	uep_obj_discard(&qp->obj);
-	return ERR_PTR(ret);
+out:
+	return uep_obj_created(&qp->obj, ret);
 }
 
 /**

@@ -390,6 +390,18 @@ void uep_obj_end(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out);
 int uep_obj_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out);
 void uep_obj_discard(struct uep_obj *obj);
 
+/*
+ * Ends a creation, whose result is @ret: the structure that begins with @obj, or it is discarded
+ * and ERR_PTR
+ */
+static inline void *uep_obj_created(struct uep_obj *obj, int ret)
+{
+	if (!ret)
+		return obj;
+	uep_obj_discard(obj);
+	return ERR_PTR(ret);
+}
+
 /* Has a destroyer claimed it? */
 static inline bool uep_obj_claimed(const struct uep_obj *obj)
 {

@@ -12,15 +12,6 @@
 
 #include "../core/core.h"
 
-/* Ends a creation, whose result is @ret: the object, or it is discarded and ERR_PTR */
-static inline void *uep_obj_created(struct uep_obj *obj, int ret)
-{
-	if (!ret)
-		return obj;
-	uep_obj_discard(obj);
-	return ERR_PTR(ret);
-}
-
 /* Completion channels, asynchronous events (event_queue.c) */
 
 extern const struct uep_queue_ops uep_comp_ops;
