@@ -149,8 +149,8 @@ static int uep_end_owner(struct uep_session *s, struct uep_owner *owner)
 }
 
 /*
- * A file of the owner's, which has no inode of the device and takes over a reference to the owner.
- * Returns its descriptor.
+ * A file of the owner's, which has no inode of the device. Takes over references of both kinds, ref
+ * and files, and drops them if it fails. Returns its descriptor.
  */
 static int uep_owner_add_file(struct uep_cmd *cmd, struct uep_owner *owner)
 {

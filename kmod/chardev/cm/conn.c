@@ -14,7 +14,7 @@
 
 /*
  * May the id listen? One that is not bound to a device would listen on all, also on those of other
- * tasks. *@nr_iwarp: iWARP devices among them
+ * tasks. *@nr_iwarp: the devices of iWARP that it would listen on
  */
 static int uep_listen_check(const struct uep_id *id, u32 *nr_iwarp)
 {

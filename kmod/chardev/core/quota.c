@@ -57,12 +57,22 @@ static const struct uep_limit {
 	unsigned int shift;		/* of @max; MiB: 20 */
 	bool of_user;			/* of all sessions of the user together */
 	enum uep_held counter;
-} uep_limits[] = {			/* by enum uep_refusal */
-	{ "objects:\t", &session_max_objects, 0, false, UEP_OBJS },
-	{ "queue-memory:\t", &session_max_queue_mb, 20, false, UEP_QUEUE_BYTES },
-	{ "user-objects:\t", &user_max_objects, 0, true, UEP_OBJS },
-	{ "user-queue-memory:\t", &user_max_queue_mb, 20, true, UEP_QUEUE_BYTES },
-	{ "user-pinned-memory:\t", &user_max_pinned_mb, 20, true, UEP_PINNED_BYTES },
+} uep_limits[] = {
+	[UEP_REFUSED_SESSION_OBJECTS] = {
+		"objects:\t", &session_max_objects, 0, false, UEP_OBJS,
+	},
+	[UEP_REFUSED_SESSION_QUEUE] = {
+		"queue-memory:\t", &session_max_queue_mb, 20, false, UEP_QUEUE_BYTES,
+	},
+	[UEP_REFUSED_USER_OBJECTS] = {
+		"user-objects:\t", &user_max_objects, 0, true, UEP_OBJS,
+	},
+	[UEP_REFUSED_USER_QUEUE] = {
+		"user-queue-memory:\t", &user_max_queue_mb, 20, true, UEP_QUEUE_BYTES,
+	},
+	[UEP_REFUSED_USER_PINNED] = {
+		"user-pinned-memory:\t", &user_max_pinned_mb, 20, true, UEP_PINNED_BYTES,
+	},
 };
 
 static_assert(ARRAY_SIZE(uep_limits) == UEP_REFUSED_CGROUP_OBJECTS);

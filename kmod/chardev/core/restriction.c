@@ -172,8 +172,10 @@ static bool uep_restriction_grants(const struct uep_restriction *r, enum rdma_ep
 	bool v4 = ipv6_addr_v4mapped(&t->addr);
 	const struct uep_grant *g;
 
+	if (!t->is_ip)
+		return false;
 	for (g = r->grants; g < r->grants + r->nr; g++)
-		if (g->type == type && t->is_ip && ipv6_addr_v4mapped(&g->addr) == v4 &&
+		if (g->type == type && ipv6_addr_v4mapped(&g->addr) == v4 &&
 		    ipv6_prefix_equal(&g->addr, &t->addr, g->prefix_len) &&
 		    g->first_port <= t->first_port && t->last_port <= g->last_port)
 			return true;
