@@ -82,6 +82,9 @@ static int kt_load_server(struct kt_args *args)
 		if (IS_ERR(ep))
 			return PTR_ERR(ep);
 		ret = rdma_ep_accept(ep, NULL, KT_CALL_MS);
+		/* siw may take the reply and the end of the stream as a rejection (SIW-27). */
+		if (!ret && kt_iwarp())
+			kt_wait_for(rdma_ep_status(ep), KT_CALL_MS);
 		/* The client may be the faster one. */
 		if (!ret || ret == -ECONNRESET) {
 			atomic_inc(&load->served);
