@@ -27,10 +27,10 @@ import report
 import results
 
 DOCUMENTS = ['results.md', 'conclusions.md']
-SUMMARY = ['create_destroy', 'create_recycled', 'cycle', 'ping_events', 'ping_polling', 'ping_beside',
+SUMMARY = ['create_destroy', 'cycle', 'ping_events', 'ping_polling', 'ping_beside',
            'send_64_1', 'send_64_16', 'send_65536_16', 'write_4096_16', 'read_4096_1',
            'srq_16']
-PROFILED = ['create', 'destroy', 'create_recycled', 'cycle', 'ping_events',
+PROFILED = ['create', 'destroy', 'cycle', 'ping_events',
             'ping_polling', 'send_64_1', 'send_64_16', 'write_64_16',
             'write_4096_16', 'read_4096_1', 'send_65536_1', 'srq_16']
 

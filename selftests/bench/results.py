@@ -8,7 +8,6 @@ import statistics
 # ours / stock, at most, by the kind of device: 'rxe', 'siw'.
 RATIO_GOALS_7_2 = [
     (r'create_destroy', {'rxe': 0.70, 'siw': 0.65}),
-    (r'create_recycled', {'rxe': 0.40, 'siw': 0.40}),
     (r'cycle', {'rxe': 0.55, 'siw': 0.60}),
     (r'ping_events', {'rxe': 0.90, 'siw': 1.36}),
     (r'ping_polling', {'rxe': 1.15, 'siw': 1.60}),

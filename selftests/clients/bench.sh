@@ -11,7 +11,7 @@
 
 BENCH=$(dirname "$0")/../bench/bench
 RESULTS=(call_getppid call_poll_empty call_notify call_post_recv create_first
-	 create destroy create_recycled cycle ping_events ping_polling
+	 create destroy cycle ping_events ping_polling
 	 srq_{1,16} rate_1 rate_8 idle_10 idle_destroy
 	 {send,write,read}_{64,4096,65536}_{1,16,64})
 
