@@ -17,6 +17,8 @@
 
 BIN=$(cd "$(dirname "$0")/.." && pwd)
 CONNECTIONS=${CONNECTIONS:-100}
+# Processes that share them: siw's stock library has 36 endpoints in a process (SIW-29).
+CLIENTS=4
 RESTARTS=${RESTARTS:-5}
 WORKERS=4
 
@@ -50,20 +52,28 @@ restart()
 	running server || problem "the server ended: $(<"$WORK/server.err")"
 }
 
+# gaps NUMBER: each client has written so many lines.
 gaps()
 {
-	(($(grep -c '^gap' "$WORK/client.out") > $1)) || stopped client
+	local i
+	for ((i = 1; i <= CLIENTS; i++)); do
+		(($(grep -c '^gap' "$WORK/client$i.out") >= $1)) || stopped "client$i" || return
+	done
 }
 
-# "P50 MAX": of the longest times in ms between two answers that each connection of the client
+# "P50 MAX": of the longest times in ms between two answers that each connection of the clients
 # has had since the last time.
 gap()
 {
-	local before
-	before=$(grep -c '^gap' "$WORK/client.out")
-	kill -USR1 "${pids[client]}"
-	wait_for 60 gaps "$before"
-	sed -n 's/^gap //p' "$WORK/client.out" | tail -n 1
+	local i before
+	before=$(grep -c '^gap' "$WORK/client1.out")
+	for ((i = 1; i <= CLIENTS; i++)); do
+		kill -USR1 "${pids[client$i]}"
+	done
+	wait_for 60 gaps $((before + 1))
+	for ((i = 1; i <= CLIENTS; i++)); do
+		sed -n 's/^gap //p' "$WORK/client$i.out" | tail -n 1
+	done | tr ' ' '\n' | sort -n | awk '{ ms[NR] = $1 } END { print ms[int((NR + 1) / 2)], ms[NR] }'
 }
 
 # The session's line of fdinfo
@@ -77,6 +87,18 @@ stock_client()
 {
 	start stock "$1" "$BIN/handover_client" "$RDMA_ADDR" "$PORT" "$2"
 	wait_for 120 connected "$1"
+}
+
+stock_clients()
+{
+	local i
+	for ((i = 1; i <= CLIENTS; i++)); do
+		start stock "client$i" "$BIN/handover_client" "$RDMA_ADDR" "$PORT" \
+			$((CONNECTIONS / CLIENTS))
+	done
+	for ((i = 1; i <= CLIENTS; i++)); do
+		wait_for 120 connected "client$i"
+	done
 }
 
 # It compares answers until it receives the signal, and takes the last ones.
@@ -95,7 +117,7 @@ end_client()
 restarts()
 {
 	local before after i
-	stock_client client "$CONNECTIONS"
+	stock_clients
 	before="$(session session) $(session objects)"
 	gap >/dev/null
 	nap 1
@@ -106,7 +128,9 @@ restarts()
 	done
 	after="$(session session) $(session objects)"
 	[[ $after == "$before" ]] || problem "session and objects were $before, and are $after"
-	end_client client
+	for ((i = 1; i <= CLIENTS; i++)); do
+		end_client "client$i"
+	done
 	# The listener has stayed.
 	stock_client late 2
 	restart $((RESTARTS + 2)) "${@:2}"
