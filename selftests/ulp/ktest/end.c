@@ -13,6 +13,9 @@
 static void kt_expect_over(struct kt *t, struct rdma_ep *ep, int status)
 {
 	kt_wait_for(rdma_ep_status(ep), KT_PROMPT_MS);
+	/* siw may report a send that meets the end of the stream as a failed QP (SIW-30). */
+	if (kt_iwarp() && status == -ECONNRESET && rdma_ep_status(ep) == -EIO)
+		return;
 	kt_expect_eq(t, status, rdma_ep_status(ep));
 }
 
