@@ -36,7 +36,9 @@ target_down()
 	[[ ! -d $group ]] || echo 0 > "$group/enable"
 	rm -f "$group/lun/lun_0/disk"
 	rmdir "$group/lun/lun_0" "$group/np/$RDMA_ADDR:$PORT" "$group" "${group%/*}" \
-		"$disk" "${disk%/*}" 2>/dev/null
+		"$TARGET/iscsi" "$disk" "${disk%/*}" 2>/dev/null
+	# It uses rdma_cm, which other scripts unload.
+	modprobe -r ib_isert
 	# The CQs of its end are the device's (ib_cq_pool), and stay as long as that does.
 	rdma link del "$RDMA_DEV" && add_device
 	rm -rf "$WORK"
