@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * rdma_getaddrinfo() and rdma_freeaddrinfo(), on which endpoints build.
- */
+/* rdma_getaddrinfo() and rdma_freeaddrinfo(), which precede rdma_create_ep() */
 #include <infiniband/ib.h>
 #include <netdb.h>
 
@@ -64,7 +62,7 @@ TEST(passive)
 	EXPECT_TRUE(!res->ai_dst_addr && !res->ai_dst_len);
 	rdma_freeaddrinfo(res);
 
-	/* No node: a wildcard */
+	/* Without a node, the address is a wildcard. */
 	hints.ai_family = AF_INET;
 	res = ASSERT_PTR(get(NULL, "7472", &hints));
 	EXPECT_TRUE(is_ipv4(res->ai_src_addr, res->ai_src_len, "0.0.0.0", 7472));
@@ -80,7 +78,7 @@ TEST(passive)
 TEST(types)
 {
 	static const struct {
-		int ps, type;		/* asked for */
+		int ps, type;		/* of the hints */
 		int res_ps, res_type;
 	} t[] = {
 		{ 0, IBV_QPT_RC, RDMA_PS_TCP, IBV_QPT_RC },
@@ -123,7 +121,7 @@ TEST(no_hints)
 	rdma_freeaddrinfo(res);
 }
 
-/* The source of the hints is copied. */
+/* The source address of the hints is copied. */
 TEST(source_hint)
 {
 	struct sockaddr_in sin = {
@@ -144,7 +142,7 @@ TEST(source_hint)
 	rdma_freeaddrinfo(res);
 }
 
-/* Only hints: copies of them. */
+/* Without node and service, the result is a copy of the hints. */
 TEST(only_hints)
 {
 	struct sockaddr_in src = {
@@ -193,7 +191,7 @@ TEST(ipv6)
 	rdma_freeaddrinfo(res);
 }
 
-/* With RAI_FAMILY an IPv6 address may be meant as a GID. */
+/* With RAI_FAMILY and AF_IB, an IPv6 address is a GID. */
 TEST(af_ib)
 {
 	struct rdma_addrinfo hints = {
@@ -215,7 +213,7 @@ TEST(af_ib)
 	rdma_freeaddrinfo(res);
 }
 
-/* 0, -1 with errno, or what getaddrinfo(3) returns */
+/* An error is -1 with errno, or an error of getaddrinfo(3). */
 TEST(errors)
 {
 	struct rdma_addrinfo hints = {
@@ -232,7 +230,7 @@ TEST(errors)
 	EXPECT_EQ(EAI_FAMILY, rdma_getaddrinfo(ADDR, "1", &hints, &res));
 	EXPECT_TRUE(!res);
 	rdma_freeaddrinfo(NULL);
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_FAILS(EINVAL, rdma_getaddrinfo(ADDR, "1", &hints, NULL));
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A session in the hands of a process that the giver need not trust, or that lacks something: the
- * memory, rights, the right library, or the session, which another process has taken.
+ * rdma_ep_adopt(3) in a process that the giver does not trust, or that lacks something: the
+ * mapped memory, rights, a library of this version, or the session, because another process has
+ * adopted it.
  *
- * It would catch: an adoption that a missing thing makes impossible, or that gives a right; a
- * session that a failed adoption ends; two owners.
+ * It would catch: an adoption that fails for lack of one of these or grants a right, a failed
+ * adoption that ends the session, a session with two owners.
  */
 #include <setjmp.h>
 
@@ -12,7 +13,7 @@
 #include "lib_test.h"
 
 #define LEN	4096
-#define PLACE	((void *)0x20000000000)		/* of the region, in the giver */
+#define PLACE	((void *)0x20000000000)		/* address of the region in the giver */
 
 /*
  * An accepted connection in a session of its own, with a region of two pages over a memfd, and a
@@ -59,7 +60,6 @@ static int give(struct giver *g, int rounds)
 	return 0;
 }
 
-/* What adopts the session, in a process of its own */
 static pid_t take(struct giver *g, int (*fn)(int session, int memory))
 {
 	return lib_fork(fn, g->session, g->memory);
@@ -77,7 +77,7 @@ static int adopt_one(int session, struct rdma_cm_id **id, struct ibv_mr **mr)
 	return 0;
 }
 
-/* The next message is in the memory, mapped anywhere. */
+/* Requests have the giver's addresses, wherever the memory is mapped. */
 static int serve_one(struct rdma_cm_id *id, struct ibv_mr *mr)
 {
 	struct rdma_cm_id *ids[LIB_CLIENTS] = { id };
@@ -92,7 +92,7 @@ static void on_fault(int sig)
 	siglongjmp(at_fault, 1);
 }
 
-/* The library copies inline data itself, as that of any caller. */
+/* The library itself copies inline data, so unmapped data faults. */
 static bool inline_faults(struct rdma_cm_id *id)
 {
 	signal(SIGSEGV, on_fault);
@@ -104,7 +104,7 @@ static bool inline_faults(struct rdma_cm_id *id)
 	return true;
 }
 
-/* Work needs the region alone. Only that which the library itself reads has to be mapped. */
+/* Requests need the region, but no mapping of its memory. Only inline data must be mapped. */
 static int no_mapping(int session, int memory)
 {
 	struct rdma_cm_id *id;
@@ -118,7 +118,7 @@ static int no_mapping(int session, int memory)
 	return 0;
 }
 
-/* The inline functions of rdma/rdma_verbs.h compare addresses themselves. */
+/* Unlike rdma_post_recv(), does not assert that the buffer is within mr. */
 static int post_recv(struct rdma_cm_id *id, char *addr, uint32_t len, struct ibv_mr *mr)
 {
 	struct ibv_sge sge = { (uintptr_t)addr, len, mr->lkey };
@@ -135,7 +135,7 @@ static int post_send(struct rdma_cm_id *id, char *addr, uint32_t len, struct ibv
 	return ibv_post_send(id->qp, &wr, &bad);
 }
 
-/* The region stays as it was registered, and nothing beyond it is reached. */
+/* The region keeps its registered size, and requests beyond it are refused. */
 static int short_mapping(int session, int memory)
 {
 	struct rdma_cm_id *id;
@@ -146,7 +146,7 @@ static int short_mapping(int session, int memory)
 	mem = mmap(PLACE, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory, 0);
 	DO(mem != PLACE);
 	DO(adopt_one(session, &id, &mr));
-	/* The second page is no longer in the file, but in the region. */
+	/* The second page is no longer in the file, but still in the region. */
 	DO(post_recv(id, mem + 2 * LEN - 64, 64, mr));
 	DO(post_recv(id, mem + 2 * LEN - 64, 65, mr) != EINVAL);
 	DO(post_recv(id, mem - 1, 64, mr) != EINVAL);
@@ -155,7 +155,7 @@ static int short_mapping(int session, int memory)
 	return 0;
 }
 
-/* Its own addresses are not the region's. */
+/* Requests with the addresses of another mapping are refused. */
 static int other_mapping(int session, int memory)
 {
 	struct rdma_cm_id *id;
@@ -187,7 +187,7 @@ TEST(memory_that_is_not_there)
 	}
 }
 
-/* It is refused before it takes anything, and the next one, of the right version, serves. */
+/* The library of another version fails before it takes the session. */
 static int of_other_version(int session, int memory)
 {
 	setenv("OTHER_ABI", "librdma_ep", 1);	/* clients/other_abi.c */
@@ -206,7 +206,7 @@ TEST(library_of_another_version)
 	rdma_destroy_ep(g.listener);
 }
 
-/* A container without the device, the network and rights, in which the process is root */
+/* A container without the device, its network and rights. The process is root there. */
 static int contained(int session, int memory)
 {
 	const struct rlimit none = { 0, 0 };
@@ -218,9 +218,9 @@ static int contained(int session, int memory)
 	DO(setrlimit(RLIMIT_MEMLOCK, &none));
 	DO(adopt_one(session, &id, &mr));
 	DO(serve_one(id, mr));
-	/* The limit of its own process counts for what it adds. */
+	/* A new region counts against the limit of this process. */
 	DO(rdma_reg_msgs(id, mem, LEN) || (errno != ENOMEM && errno != EPERM));
-	/* Its network has no device. */
+	/* The container's network has no device. */
 	DO(!rdma_create_ep(&another, lib_rai(0, LIB_SERVER_PORT, RDMA_PS_TCP), NULL, NULL));
 	DO(rdma_dereg_mr(mr));
 	return 0;
@@ -236,7 +236,7 @@ TEST(container_with_nothing_but_the_descriptor)
 	rdma_destroy_ep(g.listener);
 }
 
-/* The one that has it serves; the others notice. */
+/* One process adopts the session and serves; the others fail to adopt it. */
 static int one_of_many(int session, int start)
 {
 	struct rdma_ep_adopted *all;
@@ -266,14 +266,14 @@ TEST(processes_at_once)
 		ASSERT_EQ(4, write(start[1], "1234", 4));
 		for (int i = 0; i < 4; i++)
 			EXPECT_SUCCESS(pids[i]);
-		/* It has its answer, so one of them had the session. */
+		/* The client has its answer, so a process has adopted the session. */
 		EXPECT_SUCCESS(g.client);
 		rdma_destroy_ep(g.listener);
 		close(g.session);
 	}
 }
 
-/* ---- an established connection, and what its next owner may not do */
+/* ---- an established connection, and restrictions of its next owner */
 
 static char *shared;
 
@@ -293,7 +293,6 @@ static int restricted_server(int socket, int nothing)
 	return lib_serve(ids, all->regions[0].mr, shared, 10);
 }
 
-/* It was accepted here, in a session of its own, and passes with its QP, CQs and region. */
 TEST(established_connection_passes_alone)
 {
 	struct rdma_ep_restriction full = { .flags = RDMA_EP_RESTRICT_OBJECTS };

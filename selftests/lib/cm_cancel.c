@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * pthread_cancel(3) of threads that wait: nothing stays locked, nothing is lost
- * to the next one that waits.
+ * pthread_cancel(3) of blocked threads: no lock stays held, and no event is lost for the next
+ * thread that waits.
  */
 #include "lib_test.h"
 
@@ -37,7 +37,7 @@ TEST(get_cm_event)
 		ASSERT_EQ(0, lib_start(&t, wait_cm_event, p.pc));
 		ASSERT_EQ(0, cancel(&t));
 	}
-	/* The channel, the id and their events are as they were. */
+	/* The channel, the id and their events are unchanged. */
 	ASSERT_EQ(0, pair_resolve(&p));
 	ASSERT_EQ(0, pair_qp(p.a));
 	ASSERT_EQ(0, pair_request(&p, NULL));
@@ -86,7 +86,6 @@ TEST(get_cq_event_and_async_event)
 	EXPECT_EQ(0, ibv_destroy_comp_channel(wait.channel));
 }
 
-/* Waits in a synchronous call, which is one event after the other. */
 static void *wait_request(void *arg)
 {
 	struct rdma_cm_id *id;
@@ -110,7 +109,7 @@ TEST(get_request)
 	EXPECT_EQ(0, eps_down(&e));
 }
 
-/* Waits for an acknowledgment, which comes too late, but must find the id. */
+/* Waits for an acknowledgment, which must find the id even after the cancellation. */
 static void *destroy(void *arg)
 {
 	rdma_destroy_id(arg);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Connections of asynchronous ids.
- */
+/* Connections of asynchronous ids */
 #include "lib_test.h"
 
-/* What the CM's messages have room for; the receiver sees all of it. */
+/* Sizes of the private data in messages of the IB CM. The receiver always gets all of it. */
 #define REQ_LEN 56
 #define REP_LEN 196
 #define REJ_LEN 148
@@ -15,7 +13,7 @@ FIXTURE(conn) {
 	bool iwarp;
 };
 
-/* The active side could connect. */
+/* The active side is ready to connect. */
 FIXTURE_SETUP(conn)
 {
 	ASSERT_EQ(0, pair_client(&self->p));
@@ -41,7 +39,7 @@ static bool is_zero(const char *p, int n)
 	return true;
 }
 
-/* The text and, since the field has a size, zeros. */
+/* The private data is the text, padded with zeros to the size of the field. */
 static bool padded(const struct rdma_conn_param *c, const char *text, int len)
 {
 	int n = strlen(text);
@@ -94,7 +92,7 @@ TEST_F(conn, request_and_its_id)
 		SKIP(return, "the rest is of InfiniBand's CM");
 	EXPECT_EQ(1, p->p->route.num_paths);
 	EXPECT_TRUE(padded(c, "hello", REQ_LEN));
-	/* The numbers are the receiver's */
+	/* The depths are swapped to the receiver's view. */
 	EXPECT_EQ(3, c->responder_resources);
 	EXPECT_EQ(2, c->initiator_depth);
 	EXPECT_EQ(1, c->flow_control);
@@ -112,8 +110,8 @@ TEST_F(conn, request_and_its_id)
 	param.initiator_depth = 2;
 	param.rnr_retry_count = 4;
 	ASSERT_EQ(0, rdma_accept(p->p, &param));
-	memset(text, 'x', 5);	/* has been copied */
-	/* The passive side's QP is up at once */
+	memset(text, 'x', 5);	/* rdma_accept() has copied it */
+	/* rdma_accept() moves the passive side's QP to RTS at once. */
 	EXPECT_QPS(IBV_QPS_RTS, p->p->qp);
 
 	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_ESTABLISHED));
@@ -133,7 +131,7 @@ TEST_F(conn, request_and_its_id)
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 }
 
-/* No parameters: the most that is possible; accepted as requested. */
+/* Without parameters, a request has the maximum values, and is accepted as requested. */
 TEST_F(conn, null_parameters)
 {
 	struct rdma_cm_event *event;
@@ -164,7 +162,7 @@ TEST_F(conn, null_parameters)
 	EXPECT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_ESTABLISHED));
 }
 
-/* 0xff is "as much as possible", on the passive side as much as requested. */
+/* 0xff is the maximum: of the device in rdma_connect(), of the request in rdma_accept(). */
 TEST_F(conn, maximum_parameters)
 {
 	struct rdma_conn_param param = {
@@ -216,7 +214,7 @@ TEST_F(conn, parameters_over_the_limit)
 	if (!self->iwarp)
 		EXPECT_FAILS(EINVAL, rdma_connect(p->a, &param));
 
-	/* A request as long as possible */
+	/* The longest private data of a request */
 	param.private_data_len = REQ_LEN;
 	memset(data, 'q', REQ_LEN);
 	ASSERT_EQ(0, pair_request(p, &param));
@@ -263,8 +261,8 @@ TEST_F(conn, too_long_private_data_in_the_reply)
 	param.private_data_len = REP_LEN + 1;
 	EXPECT_FAILS(EINVAL, rdma_accept(p->p, &param));
 	/*
-	 * A failed accept leaves no half open QP. Stock finds out when the QP
-	 * is up and moves it to ERR; we refuse before it is touched.
+	 * A failed accept leaves no half open QP. The stock library fails after it has moved the
+	 * QP to RTS, and moves it to ERR. rdma_ep fails before it modifies the QP.
 	 */
 	EXPECT_QPS(is_stock() ? IBV_QPS_ERR : IBV_QPS_INIT, p->p->qp);
 }
@@ -283,7 +281,7 @@ TEST_F(conn, reject)
 	event = ASSERT_PTR(lib_get_event(p->ac, RDMA_CM_EVENT_REJECTED));
 	EXPECT_EQ(p->a, event->id);
 	if (self->iwarp) {
-		/* What came first, the answer or the end of the TCP stream */
+		/* The answer and the end of the TCP stream race. */
 		EXPECT_TRUE(event->status == -ECONNREFUSED || event->status == -ECONNRESET);
 	} else {
 		EXPECT_EQ(28, event->status);
@@ -310,7 +308,7 @@ TEST_F(conn, nobody_listens)
 
 	EXPECT_EQ(0, rdma_destroy_id(p->listener));
 	p->listener = NULL;
-	/* siw waits for the TCP connection. */
+	/* siw's connect waits for the TCP connection. */
 	if (self->iwarp) {
 		EXPECT_FAILS(ECONNREFUSED, rdma_connect(p->a, NULL));
 		return;
@@ -322,7 +320,6 @@ TEST_F(conn, nobody_listens)
 	EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
 }
 
-/* Destroying the id of a request refuses it. */
 TEST_F(conn, request_destroyed)
 {
 	struct pair *p = &self->p;
@@ -333,7 +330,7 @@ TEST_F(conn, request_destroyed)
 	EXPECT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_REJECTED));
 }
 
-/* More requests than the backlog has room for are not reported. */
+/* Requests beyond the backlog are not reported. */
 TEST_F(conn, backlog)
 {
 	struct pair *p = &self->p, q = {};
@@ -360,7 +357,7 @@ TEST_F(conn, backlog)
 	rdma_destroy_qp(q.a);
 	EXPECT_EQ(0, rdma_destroy_id(q.a));
 
-	/* The one that has been read makes room. */
+	/* A request that has been read makes room for another one. */
 	EXPECT_EQ(0, rdma_destroy_id(p->p));
 	p->p = NULL;
 	EXPECT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_REJECTED));
@@ -394,7 +391,7 @@ TEST_F(conn, disconnect)
 		EXPECT_QPS(IBV_QPS_ERR, p->a->qp);
 	EXPECT_WC(p->a->recv_cq, 1, IBV_WC_WR_FLUSH_ERR);
 
-	/* The peer's QP is its own affair */
+	/* rdma_disconnect() does not modify the peer's QP. */
 	ASSERT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_DISCONNECTED));
 	if (!self->iwarp)
 		EXPECT_QPS(IBV_QPS_RTS, p->p->qp);
@@ -404,23 +401,22 @@ TEST_F(conn, disconnect)
 	EXPECT_EQ(0, rdma_dereg_mr(mr));
 }
 
-/* The id goes, and so the connection: the peer notices. */
 TEST_F(conn, destroying_the_id_disconnects)
 {
 	struct pair *p = &self->p;
 	struct ibv_qp *qp;
 
 	ASSERT_EQ(0, connect_pair(p));
-	/* (its automatic CQs stay behind) */
+	/* The CQs of rdma_create_qp() are left behind. */
 	qp = p->a->qp;
 	EXPECT_EQ(0, rdma_destroy_id(p->a));
 	p->a = NULL;
 	EXPECT_EQ(0, lib_event(p->pc, RDMA_CM_EVENT_DISCONNECTED));
-	/* A QP outlives its id */
+	/* A QP outlives its id. */
 	EXPECT_NE(IBV_QPS_UNKNOWN, lib_qp_state(qp));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 
-	/* The other order, without rdma_destroy_qp() */
+	/* The QP is destroyed first, without rdma_destroy_qp(). */
 	EXPECT_EQ(0, ibv_destroy_qp(p->p->qp));
 	p->p->qp = NULL;
 	EXPECT_EQ(0, rdma_destroy_id(p->p));
@@ -455,7 +451,7 @@ TEST_F(conn, needs_qp_or_parameters)
 	EXPECT_FAILS(EINVAL, rdma_disconnect(p->a));
 	ASSERT_EQ(0, pair_qp(p->a));
 	ASSERT_EQ(0, pair_request(p, NULL));
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_FAILS(EINVAL, rdma_accept(p->p, NULL));
 	EXPECT_EQ(0, rdma_reject(p->p, NULL, 0));
 }
@@ -465,7 +461,7 @@ TEST_F(conn, connect_before_route)
 	struct rdma_cm_id *id;
 
 	ASSERT_EQ(0, rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
-	if (!is_stock()) {	/* crashes without a device */
+	if (!is_stock()) {	/* stock crashes without a device */
 		struct rdma_conn_param param = {};
 
 		EXPECT_FAILS(EINVAL, rdma_connect(id, &param));
@@ -477,7 +473,7 @@ TEST_F(conn, connect_before_route)
 	EXPECT_EQ(0, rdma_destroy_id(id));
 }
 
-/* The answer has the vendor of the request, and the options of its own. */
+/* A response has the vendor of the request, and options of its own. */
 TEST(vendor_options)
 {
 	struct ibv_ece a = { .vendor_id = 0x5a5a, .options = 3 };
@@ -521,7 +517,7 @@ TEST(vendor_options)
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
 }
 
-/* Only "communication established" means anything to the CM. */
+/* The CM accepts only IBV_EVENT_COMM_EST. */
 TEST_F(conn, notify)
 {
 	struct pair *p = &self->p;
@@ -534,7 +530,7 @@ TEST_F(conn, notify)
 	}
 	EXPECT_TRUE(lib_quiet(p->ac->fd));
 	EXPECT_TRUE(lib_quiet(p->pc->fd));
-	/* (With the stock libraries, the IB CM forgets the connection's GID then.) */
+	/* (With the stock libraries, PATH_MIG makes the IB CM forget the connection's GID.) */
 	if (!is_stock()) {
 		EXPECT_FAILS(EINVAL, rdma_notify(p->p, IBV_EVENT_PATH_MIG));
 		EXPECT_FAILS(EINVAL, rdma_notify(NULL, IBV_EVENT_COMM_EST));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Endpoints: rdma_get_request(), what rdma_connect() sends, rdma_destroy_ep(). What
- * rdma_create_ep(3) says is in page_rdma_create_ep.c.
+ * Endpoints: rdma_get_request(), private data of rdma_connect(), rdma_destroy_ep(). The tests
+ * of rdma_create_ep(3) are in page_rdma_create_ep.c.
  */
 #include "lib_test.h"
 
@@ -30,11 +30,11 @@ TEST_F(ep, get_request_of_an_asynchronous_id)
 	rdma_destroy_ep(self->e.listener);
 	self->e.listener = NULL;
 	rdma_destroy_event_channel(ch);
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_FAILS(EINVAL, rdma_get_request(NULL, &id));
 }
 
-/* ai_connect goes before the program's own private data. */
+/* ai_connect precedes the program's private data in the request. */
 TEST_F(ep, connect_data_of_the_address)
 {
 	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
@@ -51,7 +51,7 @@ TEST_F(ep, connect_data_of_the_address)
 	ASSERT_EQ(0, rdma_create_ep(&e->a, res, NULL, &attr));
 	rdma_freeaddrinfo(res);
 
-	/* Asynchronous, so that no second thread is needed */
+	/* The asynchronous calls need no second thread. */
 	ASSERT_EQ(0, rdma_migrate_id(e->a, ch));
 	ASSERT_EQ(0, rdma_connect(e->a, &param));
 	ASSERT_EQ(0, rdma_get_request(e->listener, &e->p));
@@ -65,7 +65,7 @@ TEST_F(ep, connect_data_of_the_address)
 	rdma_destroy_event_channel(ch);
 }
 
-/* rdma_destroy_ep() takes the SRQ as well. */
+/* rdma_destroy_ep() destroys the SRQ as well. */
 TEST(destroy_with_srq)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Events: getting and acknowledging them, and what waits for that; migration.
- */
+/* Getting and acknowledging events, calls that wait for acknowledgments, migration of ids */
 #include "lib_test.h"
 
-/* An id, and a way to make events on it: addresses that get resolved. */
+/* An id, and an address whose resolution reports an event */
 FIXTURE(event) {
 	struct rdma_event_channel *ch, *other;
 	struct rdma_cm_id *id;
@@ -80,12 +78,12 @@ TEST_F(event, nonblocking_and_poll)
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	ASSERT_EQ(0, resolve(self));
 	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
-	EXPECT_TRUE(lib_readable(self->ch->fd, 0));	/* still */
+	EXPECT_TRUE(lib_readable(self->ch->fd, 0));	/* still readable */
 	ASSERT_EQ(0, rdma_get_cm_event(self->ch, &event));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
 	EXPECT_FAILS(EAGAIN, rdma_get_cm_event(self->ch, &event));
 	EXPECT_FALSE(lib_readable(self->ch->fd, 0));
-	/* And back */
+	/* Back to blocking */
 	ASSERT_EQ(0, fcntl(self->ch->fd, F_SETFL, 0));
 	ASSERT_EQ(0, rdma_resolve_route(self->id, 2000));
 	ASSERT_EQ(0, rdma_get_cm_event(self->ch, &event));
@@ -99,7 +97,7 @@ TEST_F(event, misuse)
 
 	EXPECT_FAILS(EINVAL, rdma_get_cm_event(self->ch, NULL));
 	EXPECT_FAILS(EINVAL, rdma_ack_cm_event(NULL));
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS(EINVAL, rdma_get_cm_event(NULL, &event));
 	EXPECT_FAILS(EINVAL, rdma_migrate_id(NULL, self->ch));
@@ -129,7 +127,7 @@ TEST_F(event, signal_interrupts)
 	pthread_kill(t.thread, SIGUSR1);
 	EXPECT_RETURNS(EINTR, &t);
 
-	/* It goes on if the handler says so. */
+	/* With SA_RESTART the call continues. */
 	sa.sa_flags = SA_RESTART;
 	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
 	START_BLOCKED(&t, get_event, self->ch);
@@ -145,7 +143,7 @@ TEST_F(event, thread_can_be_cancelled)
 
 	START_BLOCKED(&t, get_event, self->ch);
 	EXPECT_CANCELLED(&t);
-	/* The channel has not suffered */
+	/* The channel still works. */
 	ASSERT_EQ(0, resolve(self));
 	EXPECT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ADDR_RESOLVED));
 }
@@ -194,7 +192,7 @@ TEST_F(event, unread_events_go_with_the_id)
 	EXPECT_FALSE(lib_readable(self->ch->fd, 0));
 }
 
-/* Requests count as the listener's events. */
+/* Requests count as events of the listener. */
 TEST(listener_waits_for_its_requests)
 {
 	struct pair p = {};
@@ -206,7 +204,7 @@ TEST(listener_waits_for_its_requests)
 	ASSERT_EQ(0, pair_ack(&p));
 	EXPECT_RETURNS(0, &t);
 	p.listener = NULL;
-	/* What has been read lives on without the listener */
+	/* A request that has been read outlives the listener. */
 	ASSERT_EQ(0, pair_qp(p.p));
 	ASSERT_EQ(0, rdma_accept(p.p, NULL));
 	EXPECT_EQ(0, lib_event(p.ac, RDMA_CM_EVENT_ESTABLISHED));
@@ -214,7 +212,6 @@ TEST(listener_waits_for_its_requests)
 	EXPECT_EQ(0, pair_down(&p));
 }
 
-/* A request that nobody read is refused when its listener goes. */
 TEST(unread_request_goes_with_the_listener)
 {
 	struct pair p = {};
@@ -230,8 +227,8 @@ TEST(unread_request_goes_with_the_listener)
 }
 
 /*
- * The passive side's ids end with their channel, which is closed before them: the peer
- * hears of it, and the port is free.
+ * The end of the passive side's channel ends its ids: the peer gets DISCONNECTED, and the port
+ * is free.
  */
 static void end_channel(struct __test_metadata *_metadata, bool by_library)
 {
@@ -251,7 +248,7 @@ static void end_channel(struct __test_metadata *_metadata, bool by_library)
 	EXPECT_EQ(0, rdma_listen(id, 1));
 	EXPECT_EQ(0, rdma_destroy_id(id));
 
-	/* The stock library looks for the descriptor in the channel. */
+	/* The stock library would read the descriptor in the freed channel. */
 	if (!by_library || !is_stock()) {
 		EXPECT_EQ(-1, rdma_destroy_id(p.p));
 		EXPECT_EQ(-1, rdma_destroy_id(p.listener));
@@ -286,7 +283,7 @@ TEST_F(event, migrate_takes_unread_events_along)
 	EXPECT_EQ(self->other, self->id->channel);
 	EXPECT_FALSE(lib_readable(self->ch->fd, 0));
 	EXPECT_EQ(0, lib_event(self->other, RDMA_CM_EVENT_ADDR_RESOLVED));
-	/* As do those of the future */
+	/* Later events arrive there as well. */
 	ASSERT_EQ(0, rdma_resolve_route(self->id, 2000));
 	EXPECT_EQ(0, lib_event(self->other, RDMA_CM_EVENT_ROUTE_RESOLVED));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
@@ -329,11 +326,11 @@ TEST_F(event, migrate_to_synchronous_and_back)
 	EXPECT_NE(self->ch->fd, private->fd);
 	fd = private->fd;
 
-	ASSERT_EQ(0, resolve(self));	/* blocks now */
+	ASSERT_EQ(0, resolve(self));	/* the call blocks now */
 	ASSERT_TRUE(self->id->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_ADDR_RESOLVED, self->id->event->event);
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
-	/* It is synchronous already */
+	/* The id is synchronous already. */
 	EXPECT_FAILS(EINVAL, rdma_migrate_id(self->id, NULL));
 
 	ASSERT_EQ(0, rdma_migrate_id(self->id, self->other));
@@ -358,14 +355,13 @@ TEST(migrate_a_connection)
 	rdma_destroy_event_channel(to);
 }
 
-/* The listener's unread requests come along. */
 TEST(migrate_a_listener)
 {
 	struct rdma_event_channel *to = rdma_create_event_channel();
 	struct rdma_cm_event *event;
 	struct pair p = {};
 
-	/* Their new ids stay with the old channel, where nobody finds them */
+	/* ucma leaves the new ids of the requests with the old channel. */
 	if (is_stock())
 		SKIP(return, "the kernel's ucma loses the requests");
 	ASSERT_TRUE(to != NULL);

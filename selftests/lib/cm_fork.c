@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * fork(2): parent and child each have their own objects.
- */
+/* fork(2): a child has objects of its own, and cannot use those of its parent. */
 #include "lib_test.h"
 
 #define CHILD_SECONDS	20
 
-/* Runs fn in a child; its exit status, or -1 if a signal ended it. */
+/* Runs fn in a child. Returns its exit status, or -1 if a signal ended it. */
 static int in_child(int (*fn)(void *arg), void *arg)
 {
 	pid_t pid = fork();
@@ -21,7 +19,7 @@ static int in_child(int (*fn)(void *arg), void *arg)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A child says which step failed by its number. */
+/* A child exits with the number of the step that failed. */
 #define CHILD(_step, _ok) do { \
 	if (!(_ok)) { \
 		lib_say(__FILE__, __LINE__, "in the child: %s (%s)", #_ok, \
@@ -107,7 +105,7 @@ struct inherited {
 	char buf[64];
 };
 
-/* The value or errno of a call that returns an errno itself. */
+/* For calls that return an errno, not -1 */
 #define IS_EBADF(_step, _call) do { \
 	int ret_ = (_call); \
 	if (ret_ != EBADF) { \
@@ -186,7 +184,7 @@ static int parents_verbs(void *arg)
 	return 0;
 }
 
-/* What the parent has is nothing to the child, and the child can not harm it. */
+/* A child cannot use the objects of its parent, and does not harm them. */
 TEST(parents_objects)
 {
 	struct inherited in = {};
@@ -212,7 +210,7 @@ TEST(parents_objects)
 	EXPECT_EQ(0, pair_down(&in.pair));
 }
 
-/* ---- while other threads are in the middle of something */
+/* ---- fork(2) during calls of other threads */
 
 static bool stop;
 

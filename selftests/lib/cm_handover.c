@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rdma_ep_export(3), rdma_ep_adopt(3): the structures of an adopted session, what the library
- * itself had kept, and the end of the old structures.
+ * rdma_ep_export(3), rdma_ep_adopt(3): the structures of an adopted session, completions that
+ * the library had read ahead, and the end of the old structures.
  *
  * It would catch: structures that lack a pointer, lost completions or events, an endpoint that
  * the previous process can still use, objects that cannot be destroyed afterwards.
@@ -11,7 +11,6 @@
 
 #define LEN	4096
 
-/* The session of this process, once more */
 static struct rdma_ep_adopted *readopt(void)
 {
 	int fd = rdma_ep_export(NULL);
@@ -19,7 +18,7 @@ static struct rdma_ep_adopted *readopt(void)
 	return fd < 0 ? NULL : rdma_ep_adopt(fd, 0);
 }
 
-/* The receiver of a descriptor opens no other session by it. */
+/* The receiver of a descriptor cannot open another session through /proc. */
 static int open_again(int fd)
 {
 	char path[64];
@@ -75,7 +74,7 @@ TEST(synchronous_endpoints)
 	EXPECT_EQ(2, cookie);
 	old = e.p;
 	all = ASSERT_PTR(readopt());
-	/* The old structures reach nothing. */
+	/* Calls on the old structures fail. */
 	EXPECT_FAILS(EBADF, rdma_disconnect(old));
 	EXPECT_FAILS(EBADF, rdma_destroy_id(old));
 	EXPECT_EQ(-EBADF, ibv_poll_cq(old->recv_cq, 1, &wc));
@@ -113,7 +112,7 @@ TEST(synchronous_endpoints)
 	EXPECT_EQ(4, all->regions[0].cookie);
 	EXPECT_EQ(sizeof(buf), mr->length);
 
-	/* The receive of before, and one of now */
+	/* One receive was posted before the adoption, one is posted now. */
 	ASSERT_EQ(0, rdma_post_recv(p, (void *)100, buf + 64, 64, mr));
 	ASSERT_EQ(0, rdma_post_send(a, NULL, buf + 128, 8, mr, 0));
 	ASSERT_EQ(0, rdma_post_send(a, NULL, buf + 128, 8, mr, 0));
@@ -122,7 +121,7 @@ TEST(synchronous_endpoints)
 	ASSERT_EQ(1, rdma_get_recv_comp(p, &wc));
 	EXPECT_EQ(100, wc.wr_id);
 
-	/* The listener makes QPs as before. */
+	/* The listener still creates QPs for its requests. */
 	e.listener = listener;
 	e.a = NULL;
 	e.p = NULL;
@@ -138,7 +137,7 @@ TEST(synchronous_endpoints)
 	rdma_ep_free_adopted(all);
 }
 
-/* A request that has got its QP, and has not been accepted yet */
+/* A request that has a QP, but is not accepted yet */
 TEST(unanswered_request)
 {
 	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, 7480, RDMA_PS_TCP);
@@ -171,7 +170,7 @@ TEST(unanswered_request)
 	EXPECT_EQ(id->qp->recv_cq, id->recv_cq);
 	EXPECT_EQ(id->qp->send_cq, id->send_cq);
 	EXPECT_EQ(0, rdma_accept(id, NULL));
-	/* With the CQs that the library has created */
+	/* This destroys the library's CQs as well. */
 	rdma_destroy_qp(id);
 	EXPECT_EQ(0, rdma_destroy_id(id));
 	rdma_ep_free_adopted(all);
@@ -192,7 +191,7 @@ TEST(asynchronous_ids)
 	ASSERT_EQ(0, lib_set_cookie(pair.a, 1));
 	ASSERT_EQ(0, lib_set_cookie(pair.p, 2));
 	ASSERT_EQ(0, rdma_disconnect(pair.a));
-	/* Unread */
+	/* The event stays unread. */
 	ASSERT_TRUE(lib_readable(pair.pc->fd, WAIT_MS));
 	all = ASSERT_PTR(readopt());
 	EXPECT_FAILS(EBADF, rdma_get_cm_event(pair.pc, &event));
@@ -213,7 +212,7 @@ TEST(asynchronous_ids)
 	rdma_ep_free_adopted(all);
 }
 
-/* A program has put its CQ into the id. The channel is not the id's, which does not end it. */
+/* The program has put its CQ into the id. The id does not destroy that CQ's channel. */
 TEST(channel_of_the_program)
 {
 	struct ibv_context *context = lib_context();
@@ -245,7 +244,7 @@ TEST(channel_of_the_program)
 	rdma_ep_free_adopted(all);
 }
 
-/* The library has taken completions out of the kernel that the program has not read. */
+/* The library has read completions that the program has not polled yet. */
 TEST(completions_of_extended_cq)
 {
 	struct ibv_cq_init_attr_ex init = { .cqe = 64 };
@@ -268,14 +267,14 @@ TEST(completions_of_extended_cq)
 		ASSERT_EQ(0, ibv_post_recv(e.p->qp, &(struct ibv_recv_wr) { .wr_id = i }, &bad));
 	ASSERT_EQ(0, lib_set_cookie(e.p, 2));
 	ASSERT_EQ(0, rdma_ep_set_cookie(RDMA_EP_OBJ_CQ, cq, 3));
-	/* All of them are flushed at once. */
+	/* All receives are flushed at once. */
 	ASSERT_EQ(0, lib_modify_qp(e.p->qp, IBV_QPS_ERR));
 	for (long end = 0; ibv_start_poll(cq, &none); end++) {
 		ASSERT_GT(WAIT_MS, end);
 		usleep(1000);
 	}
 	EXPECT_EQ(0, cq->wr_id);
-	/* In the middle of an iteration */
+	/* An iteration prevents the export. */
 	EXPECT_FAILS(EBUSY, rdma_ep_export(NULL));
 	ibv_end_poll(cq);
 	all = ASSERT_PTR(readopt());
@@ -294,7 +293,7 @@ TEST(completions_of_extended_cq)
 	rdma_ep_free_adopted(all);
 }
 
-/* A list of work requests that is being made */
+/* A list of work requests prevents the export until it ends. */
 TEST(half_a_list_of_requests)
 {
 	struct rdma_ep_adopted *all;
@@ -324,14 +323,14 @@ TEST(half_a_list_of_requests)
 	qp->wr_flags = IBV_SEND_SIGNALED;
 	ibv_wr_send(qp);
 	ibv_wr_set_sge(qp, 0, 0, 0);
-	/* (It is in RESET.) */
+	/* The QP is in RESET. */
 	EXPECT_NE(0, ibv_wr_complete(qp));
 	EXPECT_EQ(0, ibv_destroy_qp(all->qps[0]));
 	EXPECT_EQ(0, ibv_destroy_cq(all->cqs[0]));
 	rdma_ep_free_adopted(all);
 }
 
-/* The size of this process, bytes */
+/* Size of this process in bytes */
 static rlim_t own_size(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -344,7 +343,7 @@ static rlim_t own_size(void)
 	return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* A process that cannot map the rings, or put the session under its number, can try again. */
+/* rdma_ep_adopt() can be repeated after it fails to map the rings or to replace its descriptor. */
 TEST(limits_of_adopter)
 {
 	struct ibv_cq *cq = ibv_create_cq(lib_context(), 8, NULL, NULL, 0);
@@ -362,7 +361,6 @@ TEST(limits_of_adopter)
 	EXPECT_NE(NULL, rdma_ep_adopt(high, 0));
 }
 
-/* Nothing of this is a session. */
 TEST(bad_descriptors)
 {
 	struct rdma_cm_id *id = lib_bound_id(NULL, RDMA_PS_TCP);

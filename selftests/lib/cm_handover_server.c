@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A server passes to another process while its clients send: with all connections, when it is
- * killed, or each connection to a process of its own.
+ * A server is handed over to other processes: with all connections while its clients send,
+ * after it has been killed, or each connection to a process of its own.
  *
- * It would catch: a message that is lost or answered twice, a process that cannot serve what
- * another one has accepted, a session that ends with the process that has kept it.
+ * It would catch: a message that is lost or answered twice, a process that cannot serve a
+ * connection of another one, a session that ends with the process that has kept it.
  */
 #include "lib_handover.h"
 #include "lib_test.h"
 
 #define LEN	4096
-/* Where the regions of the server are, in both of its processes */
+/* Address of the first server's region, which the next server does not map there */
 #define PLACE	((void *)0x20000000000)
 
 static int first_server(int socket, int to_next)
@@ -57,16 +57,16 @@ static int next_server(int socket)
 	DO(!(all = rdma_ep_adopt(fds[0], 0)));
 	DO(lib_count(all->ids) != LIB_CLIENTS + 1);
 	DO(all->num_regions != 1);
-	/* Elsewhere: the addresses of requests are the old ones. */
+	/* The memory is mapped elsewhere, but requests keep the old addresses. */
 	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
 	DO(mem == MAP_FAILED || mem == PLACE);
 	for (int i = 0; i < LIB_CLIENTS; i++)
 		DO(!(ids[i] = lib_find_id(all, i + 1)));
 	DO(lib_serve(ids, all->regions[0].mr, (char *)(uintptr_t)all->regions[0].iova, 20));
-	/* The messages are in its memory. */
+	/* The messages are in the new mapping. */
 	DO(!mem[0]);
 	rdma_ep_free_adopted(all);
-	/* The clients are to see that it ends. */
+	/* The exit of this process ends the connections. */
 	return 0;
 }
 
@@ -108,7 +108,7 @@ static int kept_server(int socket, int none)
 	fd = rdma_ep_keep(listener);
 	DO(fd < 0);
 	DO(test_send_fds(socket, &fd, 1));
-	/* It can still be used here. */
+	/* rdma_ep_keep() leaves the session usable here. */
 	DO(lib_set_cookie(listener, 9));
 	return raise(SIGKILL);
 }
@@ -165,7 +165,7 @@ TEST(children_serve)
 	int pass[LIB_CLIENTS][2], fd;
 
 	ASSERT_EQ(0, lib_map_accepted());
-	/* They are there before the connections. */
+	/* The servers are forked before the first connection. */
 	for (int i = 0; i < LIB_CLIENTS; i++) {
 		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass[i]));
 		servers[i] = lib_fork(child_server, pass[i][1], i);
@@ -182,7 +182,7 @@ TEST(children_serve)
 		ASSERT_EQ(0, test_send_fds(pass[i][0], &fd, 1));
 		close(fd);
 	}
-	/* Nothing of them is left here. */
+	/* A listener cannot be split off. */
 	EXPECT_FAILS(EINVAL, rdma_ep_split(listener));
 	EXPECT_FAILS(EINVAL, rdma_ep_split(NULL));
 	for (int i = 0; i < LIB_CLIENTS; i++) {

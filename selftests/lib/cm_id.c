@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Channels and ids: binding, resolving, listening, devices. What rdma_create_id(3)
- * says is in page_rdma_create_id.c.
+ * Channels and ids: binding, resolving, listening, devices. The tests of rdma_create_id(3) are
+ * in page_rdma_create_id.c.
  */
 #include "lib_test.h"
 
@@ -86,7 +86,7 @@ TEST_F(id, bind_wildcard)
 	EXPECT_TRUE(!self->id->verbs && !self->id->pd);
 	EXPECT_EQ(0, self->id->port_num);
 
-	/* The port that is asked for */
+	/* A requested port */
 	sin.sin_port = rdma_get_src_port(self->id);
 	EXPECT_EQ(0, rdma_destroy_id(self->id));
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
@@ -113,12 +113,12 @@ TEST_F(id, bind_errors)
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 
 	EXPECT_FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sun)));
-	/* No interface has it */
+	/* No interface has this address. */
 	sin.sin_addr.s_addr = htonl(0xc0000201);
 	errno = 0;
 	EXPECT_EQ(-1, rdma_bind_addr(self->id, SA(&sin)));
 	EXPECT_TRUE(errno == ENODEV || errno == EADDRNOTAVAIL);
-	/* The failures have left the id as it was */
+	/* The failures have not changed the id. */
 	ASSERT_EQ(0, rdma_bind_addr(self->id, SA(&self->sin)));
 	EXPECT_FAILS(EINVAL, rdma_bind_addr(self->id, SA(&self->sin)));
 
@@ -126,13 +126,13 @@ TEST_F(id, bind_errors)
 	sin.sin_port = rdma_get_src_port(self->id);
 	EXPECT_FAILS(EADDRINUSE, rdma_bind_addr(self->other, SA(&sin)));
 	EXPECT_TRUE(!self->other->verbs);
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS(EINVAL, rdma_bind_addr(NULL, NULL));
 	EXPECT_FAILS(EINVAL, rdma_listen(NULL, 0));
 }
 
-/* An address of an interface that no RDMA device sits on */
+/* An address of an interface without an RDMA device */
 TEST_F(id, bind_to_loopback)
 {
 	struct sockaddr_in sin = {
@@ -170,13 +170,13 @@ TEST_F(id, devices)
 	rdma_free_devices(list);
 	rdma_free_devices(again);
 
-	/* The contexts stay */
+	/* rdma_free_devices() does not close the contexts. */
 	pd = ibv_alloc_pd(self->id->verbs);
 	EXPECT_TRUE(pd != NULL);
 	EXPECT_EQ(0, ibv_dealloc_pd(pd));
 }
 
-/* UCX uses no device whose node in /dev/infiniband it may not read and write. */
+/* UCX skips a device unless it may read and write the device's node in /dev/infiniband. */
 TEST(devices_have_nodes_and_paths)
 {
 	struct ibv_device **list;
@@ -191,12 +191,12 @@ TEST(devices_have_nodes_and_paths)
 		ASSERT_EQ(0, stat(path, &st));
 		EXPECT_TRUE(S_ISCHR(st.st_mode));
 		EXPECT_EQ(0, access(path, R_OK | W_OK));
-		/* (A container may have no sysfs.) */
+		/* A container may have no sysfs. */
 		if (access("/sys/class", F_OK))
 			continue;
 		ASSERT_EQ(0, stat(list[i]->dev_path, &st));
 		EXPECT_TRUE(S_ISDIR(st.st_mode));
-		/* The device's own: DPDK and others go on from there. */
+		/* DPDK and others search the directory of the device. */
 		ASSERT_EQ(0, stat(list[i]->ibdev_path, &st));
 		snprintf(path, sizeof(path), "/sys/class/infiniband/%s",
 			 ibv_get_device_name(list[i]));
@@ -215,7 +215,7 @@ TEST_F(id, resolve)
 
 	sin.sin_port = htons(7471);
 	ASSERT_EQ(0, rdma_resolve_addr(id, NULL, SA(&sin), 2000));
-	/* At once */
+	/* The destination is set before the event. */
 	EXPECT_EQ(sin.sin_addr.s_addr, id->route.addr.dst_sin.sin_addr.s_addr);
 	EXPECT_EQ(htons(7471), rdma_get_dst_port(id));
 	EXPECT_EQ((void *)&id->route.addr.dst_addr, (void *)rdma_get_peer_addr(id));
@@ -263,7 +263,7 @@ TEST_F(id, resolve_misuse)
 	struct sockaddr_in sin = self->sin;
 
 	EXPECT_FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, SA(&sun), 100));
-	if (!is_stock()) {	/* crash without a device */
+	if (!is_stock()) {	/* stock crashes without a device */
 		EXPECT_FAILS(EINVAL, rdma_resolve_route(self->id, 100));
 		EXPECT_FAILS(EINVAL, rdma_disconnect(self->id));
 		EXPECT_FAILS(EINVAL, rdma_resolve_addr(self->id, NULL, NULL, 100));
@@ -280,7 +280,7 @@ TEST_F(id, resolve_misuse)
 	EXPECT_FAILS(EINVAL, rdma_listen(self->id, 1));
 }
 
-/* Nobody answers for this address. */
+/* No host has this address. */
 TEST_F(id, resolve_fails)
 {
 	struct sockaddr_in sin = self->sin;
@@ -315,7 +315,7 @@ TEST_F(id, listen)
 	EXPECT_FAILS(EINVAL, rdma_bind_addr(self->id, SA(&sin)));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 
-	/* Any backlog will do */
+	/* Any backlog is accepted. */
 	ASSERT_EQ(0, rdma_bind_addr(self->other, SA(&sin)));
 	EXPECT_EQ(0, rdma_listen(self->other, -1));
 	EXPECT_EQ(0, rdma_destroy_id(self->other));
@@ -333,7 +333,7 @@ TEST_F(id, listen_binds)
 	EXPECT_TRUE(!self->id->verbs);
 }
 
-/* Also when there have been devices before */
+/* The removal of the last device makes rdma_get_devices() fail. */
 TEST(no_device_is_left)
 {
 	struct ibv_context **list;
@@ -358,7 +358,7 @@ TEST(no_device_is_left)
 	EXPECT_EQ(ENODEV, error);
 	EXPECT_EQ(0, n);
 
-	/* The next device is found. (Its GIDs come a little later.) */
+	/* A new device is found. (Its GIDs appear a little later.) */
 	for (n = 0; n < 100 && !(id = lib_bound_id(NULL, RDMA_PS_TCP)); n++)
 		usleep(50000);
 	ASSERT_NE(NULL, id);

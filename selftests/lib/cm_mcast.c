@@ -7,9 +7,9 @@
 #define GRH		40
 #define MSG		64
 #define RECVS		16
-#define ENOTSUPP	524	/* of the kernel */
+#define ENOTSUPP	524	/* an errno of the kernel only */
 
-/* An unconnected endpoint that can send, and receives into 16 buffers. */
+/* A datagram endpoint, which receives into RECVS buffers */
 struct member {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
@@ -83,7 +83,7 @@ static int member_down(struct member *m)
 	return ret;
 }
 
-/* The event has the address to send to. */
+/* Reads the join event, which has the group's address. */
 static int member_joined(struct member *m)
 {
 	struct rdma_cm_event *event = lib_get_event(m->channel, RDMA_CM_EVENT_MULTICAST_JOIN);
@@ -99,13 +99,11 @@ static int member_joined(struct member *m)
 	return rdma_ack_cm_event(event) || !m->ah ? -1 : 0;
 }
 
-/* Returns when the group has been joined. */
 static int join(struct member *m, struct sockaddr_in *sin)
 {
 	return rdma_join_multicast(m->id, SA(sin), NULL) ?: member_joined(m);
 }
 
-/* The same with these flags */
 static int join_as(struct member *m, struct sockaddr_in *sin, uint32_t flags)
 {
 	struct rdma_cm_join_mc_attr_ex attr = {
@@ -132,7 +130,7 @@ static int post_to_group(struct member *m, char c)
 	return ibv_post_send(m->id->qp, &wr, &bad);
 }
 
-/* Waits for the completions of a send and of a message, or only one of them. */
+/* Waits for completions of @sends sends and, unless @c is 0, of a message filled with @c. */
 static bool completes(struct member *m, int sends, char c)
 {
 	struct ibv_wc wc[2];
@@ -195,7 +193,7 @@ TEST_F(mcast, join_event)
 	EXPECT_NE(0, event->param.ud.qkey);
 	EXPECT_EQ(1, event->param.ud.ah_attr.is_global);
 	EXPECT_EQ(self->a.id->port_num, event->param.ud.ah_attr.port_num);
-	/* RoCE v2: the IPv4 address in IPv6's form */
+	/* RoCE v2: the GID is the IPv4-mapped address. */
 	EXPECT_EQ(0xff, event->param.ud.ah_attr.grh.dgid.raw[10]);
 	EXPECT_EQ(0, memcmp(&event->param.ud.ah_attr.grh.dgid.raw[12], &self->sin.sin_addr, 4));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -256,7 +254,7 @@ TEST_F(mcast, leave)
 	EXPECT_FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 	ASSERT_EQ(0, rdma_join_multicast(self->a.id, SA(&self->sin), NULL));
 	EXPECT_FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&other)));
-	/* Before the event has been read: it vanishes. */
+	/* Leaving removes the unread event. */
 	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 	EXPECT_TRUE(lib_quiet(self->a.channel->fd));
 	EXPECT_FAILS(EADDRNOTAVAIL, rdma_leave_multicast(self->a.id, SA(&self->sin)));
@@ -270,7 +268,7 @@ static void *do_leave(void *arg)
 	return rdma_leave_multicast(m->id, SA(&sin)) ? m : NULL;
 }
 
-/* Leaves the group as soon as it has been joined; 0 or an errno. */
+/* Leaves the group once it has been joined. Returns 0 or an errno. */
 static void *leave_at_once(void *arg)
 {
 	struct member *m = arg;
@@ -282,7 +280,7 @@ static void *leave_at_once(void *arg)
 	return NULL;
 }
 
-/* A thread that leaves waits for the one that is still joining. */
+/* rdma_leave_multicast() waits for rdma_join_multicast() of another thread. */
 TEST_F(mcast, leave_while_joining)
 {
 	struct lib_thread t;
@@ -330,7 +328,7 @@ TEST_F(mcast, two_groups)
 	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 }
 
-/* A QP that the program has made itself and put into the id. */
+/* The program has put a QP of its own into the id. */
 TEST_F(mcast, other_qp)
 {
 	struct ibv_qp *own = self->a.id->qp, *other;
@@ -346,7 +344,6 @@ TEST_F(mcast, other_qp)
 	self->a.id->qp = own;
 }
 
-/* Puts a QP that the program has made into a's id, and joins with it. */
 static struct ibv_qp *join_other(FIXTURE_DATA(mcast) *self)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr_on(self->a.cq);
@@ -367,13 +364,13 @@ static int detach(FIXTURE_DATA(mcast) *self, struct ibv_qp *qp)
 	return ibv_detach_mcast(qp, &gid, self->a.lid);
 }
 
-/* librdmacm cannot destroy a QP that is attached, and drops it. */
+/* Destroys a QP that librdmacm has dropped, because it was attached. */
 static int end_dropped(FIXTURE_DATA(mcast) *self, struct ibv_qp *qp)
 {
 	return is_stock() ? detach(self, qp) ?: ibv_destroy_qp(qp) : 0;
 }
 
-/* No membership uses the QP after its end. */
+/* No membership uses a destroyed QP. */
 TEST_F(mcast, other_qp_destroyed_with_the_id)
 {
 	struct ibv_qp *own = self->a.id->qp, *other = ASSERT_PTR(join_other(self));
@@ -383,7 +380,7 @@ TEST_F(mcast, other_qp_destroyed_with_the_id)
 	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 	EXPECT_EQ(0, end_dropped(self, other));
 
-	/* The same, but the id leaves at its end. */
+	/* The same, but rdma_destroy_id() leaves the group. */
 	other = ASSERT_PTR(join_other(self));
 	rdma_destroy_qp(self->a.id);
 	EXPECT_EQ(0, rdma_destroy_id(self->a.id));
@@ -414,7 +411,7 @@ TEST_F(mcast, other_qp_destroyed_by_the_program)
 	self->a.id = NULL;
 }
 
-/* b's QP comes when the group has been joined, and the event is unread. */
+/* Joins the group, and creates the QP while the event is still unread. */
 static int late_qp(struct member *m, struct sockaddr_in *sin)
 {
 	DO(rdma_join_multicast(m->id, SA(sin), NULL));
@@ -444,7 +441,7 @@ TEST_F(mcast, qp_before_the_event_is_read)
 	EXPECT_TRUE(completes(&self->a, 1, 'y'));
 	EXPECT_TRUE(lib_no_wc(self->b.cq));
 
-	/* In the place of another one, and to its end */
+	/* The same with a QP that replaces another one */
 	ASSERT_EQ(0, late_qp(&self->b, &self->sin));
 	ASSERT_EQ(0, post_to_group(&self->a, 'z'));
 	EXPECT_TRUE(completes(&self->a, 1, 'z'));
@@ -463,7 +460,7 @@ TEST_F(mcast, qp_after_the_event_is_read)
 	EXPECT_TRUE(completes(&self->a, 1, 'x'));
 	EXPECT_TRUE(lib_no_wc(self->b.cq));
 	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
-	/* (Stock: the QP is in no group that it could be detached from.) */
+	/* (Stock would detach the QP, which is attached to no group.) */
 	if (!is_stock())
 		EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
 }
@@ -474,9 +471,9 @@ TEST_F(mcast, destroyed_while_joined)
 
 	ASSERT_EQ(0, join(&self->a, &self->sin));
 	EXPECT_EQ(EBUSY, ibv_destroy_qp(qp));
-	if (is_stock())		/* keeps the QP, and with it the CQ */
+	if (is_stock())		/* stock would keep the QP and the CQ */
 		EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
-	/* The rest is the teardown's: the QP first, then the id. */
+	/* The teardown destroys the QP, then the id. */
 }
 
 TEST_F(mcast, attach_by_hand)
@@ -485,7 +482,7 @@ TEST_F(mcast, attach_by_hand)
 	union ibv_gid unicast = { .raw = { [10] = 0xff, 0xff, 10, 5, 6, 9 } };
 	struct ibv_qp *qp = self->a.id->qp;
 
-	/* Addresses in IPv4's form count as multicast if they are. */
+	/* An IPv4-mapped address must be a multicast address. */
 	EXPECT_EQ(EINVAL, ibv_attach_mcast(qp, &unicast, 0));
 	EXPECT_EQ(EINVAL, ibv_detach_mcast(qp, &gid, 0));
 	ASSERT_EQ(0, ibv_attach_mcast(qp, &gid, 0));
@@ -499,8 +496,8 @@ TEST_F(mcast, attach_by_hand)
 		EXPECT_EQ(EINVAL, ibv_detach_mcast(NULL, &gid, 0));
 		EXPECT_EQ(EINVAL, ibv_detach_mcast(qp, NULL, 0));
 		/*
-		 * rxe counts the group once more with another LID, and so never
-		 * lets go of the stock library's QP.
+		 * rxe ignores the LID: it attaches the group once, but ib_core counts twice, so
+		 * a QP of the stock library could not be destroyed.
 		 */
 		EXPECT_EQ(0, ibv_attach_mcast(qp, &gid, 0));
 		EXPECT_EQ(0, ibv_attach_mcast(qp, &gid, 0xc000));
@@ -509,7 +506,7 @@ TEST_F(mcast, attach_by_hand)
 		EXPECT_EQ(EINVAL, ibv_detach_mcast(qp, &gid, 0));
 		EXPECT_EQ(0, ibv_attach_mcast(qp, &gid, 7));
 		EXPECT_EQ(0, ibv_detach_mcast(qp, &gid, 0xc000));
-		/* The fixture's teardown destroys it with the last of them. */
+		/* The teardown destroys the QP, still attached with LID 7. */
 	}
 }
 
@@ -569,7 +566,7 @@ TEST(synchronous)
 	ASSERT_NE(NULL, id->event);
 	EXPECT_EQ(RDMA_CM_EVENT_MULTICAST_JOIN, id->event->event);
 	EXPECT_EQ((void *)&context, id->event->param.ud.private_data);
-	if (is_stock()) {	/* waits for ever */
+	if (is_stock()) {	/* stock waits for this acknowledgment for ever */
 		EXPECT_EQ(0, rdma_ack_cm_event(id->event));
 		id->event = NULL;
 	}

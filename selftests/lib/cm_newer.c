@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What librdmacm got after rdma-core 44: names resolved in the manner of other
- * steps, and events of the program's own. Not built for the stock libraries of
- * older suites, which lack the functions.
+ * Functions of librdmacm after rdma-core 44: resolution of names that ends with an event, and
+ * events that the program writes. There is no cm_newer.stock, as stock libraries of older suites
+ * lack the functions.
  */
 #include "lib_test.h"
 
 #ifndef RAI_SA
 #define RAI_SA 0x10
 #define RAI_DNS 0x20
-/* Their names are newer than the headers, too. */
+/* Older headers do not declare these. */
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
 			  const struct rdma_addrinfo *hints);
 int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);
@@ -45,7 +45,7 @@ TEST_F(newer, resolve_addrinfo)
 	ASSERT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.7", "7471", &hints));
 	EXPECT_FAILS(EBUSY, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", &hints));
 	EXPECT_EQ(0, lib_event(self->channel, ADDRINFO_RESOLVED));
-	/* Not asked for yet */
+	/* The result has not been queried yet. */
 	EXPECT_FAILS(EBUSY, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", &hints));
 	ASSERT_EQ(0, rdma_query_addrinfo(self->id, &info));
 	EXPECT_EQ(RDMA_PS_TCP, info->ai_port_space);
@@ -56,9 +56,9 @@ TEST_F(newer, resolve_addrinfo)
 	EXPECT_EQ(inet_addr("192.0.2.7"), sin->sin_addr.s_addr);
 	rdma_freeaddrinfo(info);
 
-	/* Once */
+	/* A result is returned once. */
 	EXPECT_FAILS(ENOENT, rdma_query_addrinfo(self->id, &info));
-	/* And again; nobody asks for the result, and it is not lost memory. */
+	/* The end of the id frees a result that is never queried. */
 	EXPECT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.8", "7471", NULL));
 	EXPECT_EQ(0, lib_event(self->channel, ADDRINFO_RESOLVED));
 }
@@ -77,9 +77,9 @@ TEST_F(newer, resolve_addrinfo_failures)
 	EXPECT_FAILS(ENOTSUP, rdma_resolve_addrinfo(self->id, NULL, "1", &hints));
 	hints.ai_flags = RAI_SA;
 	EXPECT_FAILS(ENOTSUP, rdma_resolve_addrinfo(self->id, "192.0.2.7", "1", &hints));
-	/* No subnet administrator on Ethernet */
+	/* Ethernet has no subnet administrator. */
 	EXPECT_FAILS(EOPNOTSUPP, rdma_resolve_addrinfo(self->id, NULL, "1", &hints));
-	/* After a failure it can be tried again, and none reported anything. */
+	/* No failure reports an event, and the call can be repeated. */
 	EXPECT_TRUE(lib_quiet(self->channel->fd));
 	EXPECT_EQ(0, rdma_resolve_addrinfo(self->id, "192.0.2.7", "1", NULL));
 	EXPECT_EQ(0, lib_event(self->channel, ADDRINFO_RESOLVED));
@@ -99,7 +99,7 @@ TEST(resolve_addrinfo_synchronously)
 	EXPECT_EQ(0, rdma_destroy_id(id));
 }
 
-/* Programs that name them start without librdmacm, too. */
+/* Programs that call these start without librdmacm as well. */
 TEST(epoll_of_rsockets)
 {
 	EXPECT_EQ(0, MISSING("repoll_create", "repoll_ctl", "repoll_wait"));
@@ -139,7 +139,6 @@ static void *get_user_event(void *arg)
 	return lib_event(arg, USER) ? arg : NULL;
 }
 
-/* What it is for, says the page */
 TEST_F(newer, write_cm_event_wakes)
 {
 	struct lib_thread t = {};
@@ -149,7 +148,7 @@ TEST_F(newer, write_cm_event_wakes)
 	EXPECT_RETURNS(NULL, &t);
 }
 
-/* Events of the program's are acknowledged and moved as others are. */
+/* Written events are acknowledged and migrated as others are. */
 TEST_F(newer, write_cm_event_migrates)
 {
 	struct rdma_event_channel *other = ASSERT_PTR(rdma_create_event_channel());

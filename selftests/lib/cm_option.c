@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Options of ids.
- */
+/* rdma_set_option(3) */
 #include <infiniband/sa.h>
 
 #include "lib_test.h"
@@ -43,7 +41,7 @@ TEST_F(option, tos_and_ack_timeout)
 	EXPECT_EQ(0, rdma_set_option(self->ud, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &val, 1));
 	EXPECT_EQ(0, rdma_set_option(self->id, RDMA_OPTION_ID,
 				     RDMA_OPTION_ID_ACK_TIMEOUT, &val, 1));
-	/* Datagrams are not acknowledged */
+	/* Datagrams are not acknowledged. */
 	EXPECT_FAILS(EINVAL, rdma_set_option(self->ud, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT,
 					     &val, 1));
 }
@@ -75,7 +73,7 @@ TEST_F(option, wrong_lengths)
 				opts[i].level, opts[i].name, val, opts[i].len)))
 			TH_LOG("option %d", i);
 	}
-	/* More than any option can be */
+	/* Longer than any option */
 	EXPECT_FAILS(EINVAL, rdma_set_option(self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, val,
 					     1 << 30));
 }
@@ -92,7 +90,7 @@ TEST_F(option, unknown)
 	EXPECT_FAILS(ENOSYS, rdma_set_option(self->id, RDMA_OPTION_IB, 2, val, 4));
 	EXPECT_FAILS(EFAULT, rdma_set_option(self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS,
 					     (void *)8, 1));
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_FAILS(EINVAL, rdma_set_option(NULL, 0, 0, val, 1));
 }
 
@@ -108,7 +106,7 @@ TEST_F(option, reuseaddr)
 	EXPECT_EQ(0, rdma_bind_addr(self->other, SA(&sin)));
 	EXPECT_EQ(sin.sin_port, rdma_get_src_port(self->other));
 
-	/* Who listens must have the port alone */
+	/* A listener must be the only id on its port. */
 	EXPECT_FAILS(EADDRINUSE, rdma_listen(self->id, 1));
 	EXPECT_EQ(0, rdma_destroy_id(self->other));
 	EXPECT_EQ(0, rdma_listen(self->id, 1));
@@ -134,7 +132,7 @@ TEST_F(option, afonly)
 	EXPECT_EQ(0, rdma_bind_addr(self->other, SA(&sin)));
 	EXPECT_EQ(0, rdma_destroy_id(self->other));
 
-	/* IPv6's wildcard includes IPv4 otherwise */
+	/* Without AFONLY, the wildcard of IPv6 includes IPv4. */
 	EXPECT_EQ(0, rdma_destroy_id(self->id));
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->id, NULL, RDMA_PS_TCP));
 	ASSERT_EQ(0, rdma_create_id(self->ch, &self->other, NULL, RDMA_PS_TCP));
@@ -147,7 +145,7 @@ TEST_F(option, afonly)
 	EXPECT_FAILS(EINVAL, set_int(self->id, RDMA_OPTION_ID_AFONLY, 1));
 }
 
-/* A path by option is in place of rdma_resolve_route(). */
+/* RDMA_OPTION_IB_PATH replaces rdma_resolve_route(). */
 TEST_F(option, ib_path)
 {
 	struct sockaddr_in sin = self->sin;
@@ -173,7 +171,7 @@ TEST_F(option, ib_path)
 	EXPECT_EQ(0, lib_event(self->ch, RDMA_CM_EVENT_ROUTE_RESOLVED));
 }
 
-/* The acknowledgment timeout becomes the QP's. */
+/* The QP gets the acknowledgment timeout of its id. */
 TEST(ack_timeout_in_the_qp)
 {
 	struct ibv_qp_init_attr init;

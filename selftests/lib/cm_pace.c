@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A connection that writes megabytes and one that sends little: the module posts the long lists of
- * the first in pieces, on devices that would transmit each list to its end.
+ * One connection writes megabytes beside one that sends little. On devices that would transmit
+ * each list to its end, the module posts the long lists in pieces.
  *
- * It would catch: a message that waits for a whole list, a piece whose completion reaches the
- * program or is lost, a post that waits on after a signal that kills. The order of completions
- * decides, not time, and waits for pieces are long: the CPUs may be busy.
+ * It would catch: a message that waits for a whole list, a completion of a piece that reaches the
+ * program or is lost, a post that still waits after SIGKILL. The CPUs may be busy, so the tests
+ * check the order of completions, not time, and allow long waits for pieces.
  */
 #include <semaphore.h>
 
@@ -42,7 +42,7 @@ static int conn_listen(struct conn *c)
 	return eps_listen(&c->e);
 }
 
-/* @cq: of the sends, or NULL */
+/* @cq: for the sends, or NULL */
 static int conn_up(struct conn *c, struct ibv_cq *cq)
 {
 	if (!c->e.listener)
@@ -66,7 +66,7 @@ static int conn_down(struct conn *c)
 	return 0;
 }
 
-/* WRITEs with wr_ids from 0 on; the last one is signalled, and one of @each (0: no other). */
+/* Posts WRITEs with wr_ids from 0 on. The last one is signalled, and one of @each (0: no other). */
 static int post_list(struct conn *c, unsigned int num, uint32_t size, unsigned int each)
 {
 	struct ibv_sge sge = {
@@ -91,7 +91,7 @@ static int post_list(struct conn *c, unsigned int num, uint32_t size, unsigned i
 	return ibv_post_send(c->e.a->qp, wr, &bad);
 }
 
-/* Posts the list and takes its completion, which is the only one. */
+/* Posts a list, and polls its completion, which must be the only one. */
 static int write_list(struct conn *c, unsigned int num, uint32_t size)
 {
 	struct ibv_wc wc;
@@ -126,13 +126,13 @@ FIXTURE_TEARDOWN(pace)
 		EXPECT_LE(0, test_param("pace_wait_us", self->wait_us));
 }
 
-/* Lists of one connection and messages of another one, whose completions come into one CQ. */
+/* Lists of one connection and messages of another one, which complete in the same CQ */
 struct beside {
 	struct conn much, little;
 	struct ibv_cq *cq;
 	sem_t next;			/* a list may be posted */
 	unsigned int lists, messages;	/* completed */
-	unsigned int inside;		/* messages: between the first and the last of a list */
+	unsigned int inside;		/* messages between the first and the last of a list */
 	bool in_list;
 };
 
@@ -164,7 +164,7 @@ static int beside_completed(struct beside *b, const struct ibv_wc *wc)
 	return 0;
 }
 
-/* Messages one after the other, while the other thread posts lists one after the other. */
+/* Sends messages one after the other, while post_lists() posts lists one after the other. */
 static int beside_run(struct beside *b)
 {
 	uint64_t end = now_ns() + 60000000000ull * TEST_SCALE;
@@ -185,8 +185,8 @@ static int beside_run(struct beside *b)
 }
 
 /*
- * A list that is transmitted to its end has no message among its completions, but perhaps the one
- * that was ahead of it.
+ * A list that is transmitted to its end has no message among its completions, except perhaps one
+ * that was posted before it.
  */
 TEST_F(pace, messages_beside_lists)
 {
@@ -228,7 +228,7 @@ static void lists_and_messages(struct __test_metadata *_metadata)
 	EXPECT_EQ(0, conn_down(&little));
 }
 
-/* The completions of the module's own do not reach the program, however a wait for a piece ends. */
+/* Completions of the module's own do not reach the program, however a wait for a piece ends. */
 TEST_F(pace, completions_of_lists)
 {
 	lists_and_messages(_metadata);
@@ -280,7 +280,7 @@ TEST_F(pace, a_post_that_is_paced_is_killed)
 	ASSERT_EQ(0, kill(pid, SIGKILL));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status));
-	/* Nothing of it holds the device up. */
+	/* The killed process does not block the device. */
 	ASSERT_EQ(0, conn_up(&c, NULL));
 	EXPECT_EQ(0, write_list(&c, LIST, SIZE));
 	EXPECT_EQ(0, conn_down(&c));

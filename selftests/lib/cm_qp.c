@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The QP and the SRQ of an id, and its QP attributes. What rdma_create_qp(3) and
- * rdma_create_srq(3) say is in page_*.c.
+ * The QP, the SRQ and the QP attributes of an id. The tests of rdma_create_qp(3) and
+ * rdma_create_srq(3) are in page_*.c.
  */
 #include "lib_test.h"
 
@@ -28,7 +28,7 @@ FIXTURE_TEARDOWN(qp)
 	EXPECT_EQ(0, ibv_dealloc_pd(self->pd));
 }
 
-/* No requests, no CQ */
+/* A QP without receive requests gets no receive CQ. */
 TEST_F(qp, no_receive_queue)
 {
 	struct ibv_cq *cq = ASSERT_PTR(ibv_create_cq(self->verbs, 4, NULL, NULL, 0));
@@ -40,7 +40,7 @@ TEST_F(qp, no_receive_queue)
 	self->attr.cap.max_recv_sge = 0;
 	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
 	EXPECT_TRUE(!self->id->recv_cq && self->id->send_cq);
-	if (is_stock()) {	/* leaks the send CQ here */
+	if (is_stock()) {	/* stock leaks the send CQ here */
 		ibv_destroy_qp(self->id->qp);
 		ibv_destroy_cq(self->id->send_cq);
 		ibv_destroy_comp_channel(self->id->send_cq_channel);
@@ -51,7 +51,7 @@ TEST_F(qp, no_receive_queue)
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
 }
 
-/* The next QP, of which none is named, has the default PD: the given one may be gone. */
+/* The next QP without a given PD has the default PD, as the earlier one may have been freed. */
 TEST_F(qp, given_pd_goes_with_its_qp)
 {
 	struct ibv_qp_init_attr_ex ex = {
@@ -88,7 +88,7 @@ TEST_F(qp, given_pd_goes_with_its_qp)
 	EXPECT_EQ(default_pd, id->qp->pd);
 	rdma_destroy_qp(id);
 
-	/* So has an SRQ. */
+	/* The next SRQ has the default PD as well. */
 	pd = ASSERT_PTR(ibv_alloc_pd(self->verbs));
 	attr = lib_qp_attr();
 	ASSERT_EQ(0, rdma_create_qp(id, pd, &attr));
@@ -100,7 +100,7 @@ TEST_F(qp, given_pd_goes_with_its_qp)
 	rdma_destroy_srq(id);
 }
 
-/* One that the program has put there itself stays. */
+/* A PD that the program has put into the id stays there. */
 TEST_F(qp, pd_in_the_id_is_used)
 {
 	struct rdma_cm_id *id = self->id;
@@ -117,7 +117,7 @@ TEST_F(qp, pd_in_the_id_is_used)
 	id->pd = default_pd;
 }
 
-/* Receives of an SRQ complete in a CQ of their own. */
+/* A QP with an SRQ gets a receive CQ, although it has no receive requests. */
 TEST_F(qp, srq_and_no_receive_queue)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
@@ -180,8 +180,8 @@ TEST_F(qp, destroy_id_first)
 #define MAX_OTHERS	64
 
 /*
- * A QP of the program's own in the id may have the address of one that rdma_create_qp() made
- * for it: the library connects it all the same.
+ * A QP that the program puts into the id may have the address of a destroyed QP of
+ * rdma_create_qp(). The library connects it nevertheless.
  */
 TEST(another_qp_at_the_same_address)
 {
@@ -201,7 +201,7 @@ TEST(another_qp_at_the_same_address)
 		if (other[n] == made)
 			break;
 	}
-	if (n == MAX_OTHERS)	/* The allocator has not used it again. */
+	if (n == MAX_OTHERS)	/* The allocator has not reused the address. */
 		n--;
 	p.a->qp = other[n];
 	ASSERT_EQ(0, pair_requested(&p));
@@ -257,7 +257,7 @@ TEST_F(qp, no_xrc)
 	EXPECT_EQ(-1, rdma_create_srq_ex(id, &xrc));
 	EXPECT_EQ(EOPNOTSUPP, errno);
 	EXPECT_TRUE(!id->srq && !id->recv_cq);
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		rdma_destroy_srq(id);
 }
 
@@ -266,7 +266,6 @@ TEST_F(qp, no_xrc)
 #define INIT_MASK (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | \
 		   IBV_QP_ACCESS_FLAGS)
 
-/* A failure leaves the attributes as they were. */
 TEST_F(qp, srq_ex_failure_leaves_the_attributes)
 {
 	struct ibv_srq_init_attr_ex attr = {
@@ -304,7 +303,7 @@ TEST_F(qp, init_qp_attr)
 	ASSERT_EQ(0, rdma_create_id(NULL, &unbound, NULL, RDMA_PS_TCP));
 	EXPECT_FAILS(EINVAL, rdma_init_qp_attr(unbound, &attr, &mask));
 	EXPECT_EQ(0, rdma_destroy_id(unbound));
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS(EINVAL, rdma_init_qp_attr(NULL, &attr, &mask));
 	EXPECT_FAILS(EINVAL, rdma_init_qp_attr(self->id, NULL, &mask));
@@ -336,7 +335,7 @@ TEST(init_qp_attr_of_a_connection)
 		SKIP(return, "these are InfiniBand's attributes");
 	ASSERT_EQ(0, rdma_init_qp_attr(p.p, &attr, &mask));
 	EXPECT_EQ(INIT_MASK, mask);
-	/* Newer kernels add what newer devices can do. */
+	/* Newer kernels add flags of newer devices. */
 	EXPECT_EQ(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		  IBV_ACCESS_REMOTE_ATOMIC, attr.qp_access_flags &
 		  (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |

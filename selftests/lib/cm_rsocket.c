@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rsockets, which live inside librdmacm, next to ids of rdma_ep; and ids of
- * librdmacm's own, which a program gets through a handle of dlopen(3).
+ * rsockets, which librdmacm implements, beside ids of rdma_ep; and ids of librdmacm, which a
+ * program creates through a handle of dlopen(3).
  *
- * Linked with -lrdma_ep -lrdmacm: r*() come from librdmacm, the rest does not. In
- * cm_rsocket.stock all is librdmacm's.
+ * The program is linked with -lrdma_ep -lrdmacm. librdma_ep passes r*() on to librdmacm. In
+ * cm_rsocket.stock all functions are librdmacm's.
  */
 #include <rdma/rsocket.h>
 
@@ -13,7 +13,7 @@
 #define ROUNDS	20
 #define SIZE	3000
 
-/* How many files of this name are open? */
+/* Number of open files of this name, or -1 */
 static int open_files(const char *name)
 {
 	char path[64], target[128];
@@ -52,7 +52,7 @@ static int recv_all(int rs, char *buf, size_t len)
 	return 0;
 }
 
-/* A server that sends back what it gets, until the client is gone. */
+/* Sends messages back until the client disconnects. */
 static void *echo(void *arg)
 {
 	int listener = *(int *)arg, rs;
@@ -73,7 +73,7 @@ struct echo {
 	int listener, rs;
 };
 
-/* Remembers the call for the message. */
+/* Notes the call for the error message. */
 #define TRY(_call) ({ step = #_call; (_call); })
 
 static int echo_up(struct echo *e)
@@ -116,7 +116,6 @@ static int echo_down(struct echo *e)
 	return failed ? -1 : 0;
 }
 
-/* One message over the connection of ids. */
 static int pair_message(struct pair *p, char fill)
 {
 	static char out[64], in[64];
@@ -203,7 +202,7 @@ TEST(rsocket_polls)
 	EXPECT_EQ(0, echo_down(&e));
 }
 
-/* The port of an rsocket is taken from the ids of rdma_ep as well. */
+/* Ids of rdma_ep cannot bind to the port of an rsocket. */
 TEST(rsockets_and_ids_share_ports)
 {
 	struct sockaddr_in addr = lib_addr(0);
@@ -224,7 +223,7 @@ TEST(rsockets_and_ids_share_ports)
 	EXPECT_EQ(0, rdma_destroy_id(id));
 }
 
-/* ---- librdmacm's own ids, in the hands of a program */
+/* ---- ids of librdmacm as arguments of the program's functions */
 
 FIXTURE(foreign)
 {
@@ -251,7 +250,7 @@ FIXTURE_TEARDOWN(foreign)
 	dlclose(self->handle);
 }
 
-/* What the passive side has got to. */
+/* Progress of the passive side */
 static bool accepted, arrived;
 
 static bool wait_until(const bool *reached)
@@ -266,7 +265,7 @@ static bool wait_until(const bool *reached)
 	return false;
 }
 
-/* The passive side: returns the step that failed. */
+/* The passive side. Returns the step that failed, or NULL. */
 static void *serve_one(void *arg)
 {
 	struct rdma_cm_id *listener = arg, *id;
@@ -290,7 +289,7 @@ static void *serve_one(void *arg)
 	return NULL;
 }
 
-/* The thread serves the listener, to which the active side's id has a route. */
+/* The thread serves the listener, to which a's route is resolved. */
 static const char *route(FIXTURE_DATA(foreign) *self, struct lib_thread *thread,
 			 void *(*serve)(void *listener))
 {
@@ -307,7 +306,7 @@ static const char *route(FIXTURE_DATA(foreign) *self, struct lib_thread *thread,
 	return NULL;
 }
 
-/* A connection's whole life through the functions that the program is linked with. */
+/* A connection, from creation to end, by the program's functions */
 TEST_F(foreign, ids_live)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
@@ -322,12 +321,12 @@ TEST_F(foreign, ids_live)
 	ASSERT_STEPS(route(self, &thread, serve_one));
 	ASSERT_EQ(0, rdma_create_qp(self->a, NULL, &attr));
 	ASSERT_EQ(0, rdma_connect(self->a, NULL));
-	/* siw's passive side does not read what is there before it listens to its socket. */
+	/* siw_accept() overlooks a message that arrives too early (SIW-25). */
 	EXPECT_TRUE(wait_until(&accepted));
 	ASSERT_EQ(0, rdma_post_send(self->a, NULL, msg, sizeof(msg), NULL, IBV_SEND_INLINE));
 	EXPECT_EQ(1, rdma_get_send_comp(self->a, &wc));
 	EXPECT_EQ(0, wc.status);
-	/* siw may lose a message that the end of the connection follows at once. */
+	/* siw may lose a message if the connection ends directly after it. */
 	EXPECT_TRUE(wait_until(&arrived));
 	EXPECT_EQ(0, rdma_disconnect(self->a));
 	EXPECT_EQ(0, lib_join(&thread, &failed));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * O_ASYNC: SIGIO for completion channels, queues of asynchronous events and event channels. It
- * would catch: a file that sends none, a signal without an event, one after the flag has been
- * cleared.
+ * would catch: a file that sends no signal, a signal without an event, a signal after the flag
+ * has been cleared.
  */
 #include <time.h>
 
@@ -10,7 +10,7 @@
 
 static sigset_t sigio;
 
-/* The file sends SIGIO, which is blocked, to this process from now on. */
+/* Makes the file send SIGIO to this process, which blocks the signal. */
 static int set_async(int fd)
 {
 	sigemptyset(&sigio);
@@ -116,7 +116,7 @@ TEST_F(sigio, event_channel)
 	EXPECT_SIGIO();
 	ASSERT_EQ(0, lib_event(ch, RDMA_CM_EVENT_DISCONNECTED));
 
-	/* An id comes with its unread events. (Over iWARP the other side needs no answer.) */
+	/* An id brings its unread events. (Over iWARP, a's event needs no rdma_disconnect(p).) */
 	rdma_disconnect(self->p.p);
 	ASSERT_EQ(0, clear_async(ch->fd));
 	ASSERT_TRUE(lib_readable(self->p.ac->fd, WAIT_MS));

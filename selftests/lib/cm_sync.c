@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Connections of synchronous ids, of QPs that the program moves, of datagrams.
- */
+/* Connections of synchronous ids, of QPs that the program modifies, and of datagram ids */
 #include "lib_test.h"
 
 static void *disconnect(void *id)
@@ -24,15 +22,15 @@ TEST(connect_and_disconnect)
 	EXPECT_EQ(RDMA_CM_EVENT_ESTABLISHED, e.p->event->event);
 
 	/*
-	 * It waits for an event: that the peer has disconnected as well. (Over
-	 * iWARP TCP does that.)
+	 * rdma_disconnect() waits until the peer has disconnected as well. (Over iWARP, the end
+	 * of the TCP connection is enough.)
 	 */
 	ASSERT_EQ(0, lib_start(&t, disconnect, e.a));
 	if (!lib_iwarp(e.a->verbs)) {
 		EXPECT_TRUE(lib_still_blocked(&t));
 		EXPECT_QPS(IBV_QPS_ERR, e.a->qp);
 	}
-	/* There, the end of the connection is known already */
+	/* The passive side has its event already, so this call does not block. */
 	EXPECT_EQ(0, rdma_disconnect(e.p));
 	ASSERT_TRUE(e.p->event != NULL);
 	EXPECT_EQ(RDMA_CM_EVENT_DISCONNECTED, e.p->event->event);
@@ -69,7 +67,7 @@ TEST(refused)
 	}
 	EXPECT_RETURNS(NULL, &t);
 
-	/* The listener does not exist any more. */
+	/* The listener is destroyed before the connect. */
 	rdma_destroy_ep(e.a);
 	rdma_destroy_ep(e.p);
 	e.p = NULL;
@@ -80,7 +78,7 @@ TEST(refused)
 	EXPECT_EQ(0, eps_down(&e));
 }
 
-/* By hand, without endpoints, the passive side on a second thread */
+/* The passive side without endpoints. Returns the step that failed, or NULL. */
 static void *serve(void *arg)
 {
 	struct eps *e = arg;
@@ -174,7 +172,7 @@ TEST(own_qps)
 	param.qp_num = pqp->qp_num;
 	ASSERT_EQ(0, rdma_accept(p.p, &param));
 
-	/* No QP: the program gets the response as it is */
+	/* The id has no QP, so the program gets the response as an event. */
 	event = ASSERT_PTR(lib_get_event(p.ac, RDMA_CM_EVENT_CONNECT_RESPONSE));
 	EXPECT_EQ(pqp->qp_num, event->param.conn.qp_num);
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
@@ -184,7 +182,7 @@ TEST(own_qps)
 	ASSERT_EQ(0, rdma_establish(p.a));
 	EXPECT_EQ(0, lib_event(p.pc, RDMA_CM_EVENT_ESTABLISHED));
 
-	/* It is a connection */
+	/* The QPs are connected. */
 	in_mr = ASSERT_PTR(rdma_reg_msgs(p.p, in, sizeof(in)));
 	out_mr = ASSERT_PTR(rdma_reg_msgs(p.a, out, sizeof(out)));
 	sge = (struct ibv_sge) { (uintptr_t)in, 16, in_mr->lkey };
@@ -197,7 +195,7 @@ TEST(own_qps)
 	EXPECT_EQ(0, rdma_dereg_mr(in_mr));
 	EXPECT_EQ(0, rdma_dereg_mr(out_mr));
 
-	/* An id without QP can be disconnected, and leaves the QP alone */
+	/* rdma_disconnect() of an id without a QP leaves the program's QP alone. */
 	ASSERT_EQ(0, rdma_disconnect(p.a));
 	EXPECT_QPS(IBV_QPS_RTS, aqp);
 	EXPECT_EQ(0, lib_event(p.pc, RDMA_CM_EVENT_DISCONNECTED));
@@ -212,12 +210,12 @@ TEST(establish_misuse)
 	struct pair p = {};
 
 	ASSERT_EQ(0, pair_up(&p));
-	EXPECT_FAILS(EINVAL, rdma_establish(p.a));	/* has a QP */
+	EXPECT_FAILS(EINVAL, rdma_establish(p.a));	/* the id has a QP */
 	EXPECT_EQ(0, pair_down(&p));
 	ASSERT_EQ(0, pair_route(&p));
-	EXPECT_FAILS(EINVAL, rdma_establish(p.a));	/* no response */
+	EXPECT_FAILS(EINVAL, rdma_establish(p.a));	/* there is no response */
 	EXPECT_EQ(0, pair_down(&p));
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_FAILS(EINVAL, rdma_establish(NULL));
 }
 
@@ -262,7 +260,7 @@ TEST(datagrams)
 	EXPECT_EQ(1, event->param.ud.ah_attr.is_global);
 	ah = ASSERT_PTR(ibv_create_ah(p.a->pd, &event->param.ud.ah_attr));
 	EXPECT_EQ(0, rdma_ack_cm_event(event));
-	EXPECT_TRUE(lib_quiet(p.pc->fd));	/* no event there */
+	EXPECT_TRUE(lib_quiet(p.pc->fd));	/* no event for the passive side */
 
 	in_mr = ASSERT_PTR(rdma_reg_msgs(p.p, in, sizeof(in)));
 	out_mr = ASSERT_PTR(rdma_reg_msgs(p.a, out, sizeof(out)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Threads: all objects may be made, used and destroyed by many at once
- * (ibv_alloc_td(3): verbs are thread safe; rdma_cm: different ids).
+ * Threads create, use and destroy objects at the same time (ibv_alloc_td(3): verbs are thread
+ * safe; rdma_cm: different ids).
  */
 #include <sys/time.h>
 
@@ -9,7 +9,7 @@
 
 #define THREADS	4
 
-/* Runs fn in THREADS threads, the n-th with arg + n * size; what failed or NULL. */
+/* Runs fn in THREADS threads, the n-th with arg + n * size. Returns a failure or NULL. */
 static const char *in_threads(void *(*fn)(void *arg), void *arg, size_t size)
 {
 	struct lib_thread t[THREADS];
@@ -100,7 +100,7 @@ TEST(connections)
 	EXPECT_EQ(NULL, in_threads(connect_pairs, NULL, 0));
 }
 
-/* Each of them is the first to open the device. */
+/* The threads race to be the first that opens the device. */
 static void *open_session(void *arg)
 {
 	struct rdma_cm_id *id;
@@ -126,7 +126,7 @@ static void on_alarm(int sig)
 
 static bool storming;
 
-/* One id's options and addresses, which a thread that joins groups uses, too. */
+/* Sets an option and gets QP attributes of an id, while another thread joins groups with it. */
 static void *set_options(void *arg)
 {
 	struct rdma_cm_id *id = arg;
@@ -143,8 +143,8 @@ static void *set_options(void *arg)
 }
 
 /*
- * Calls that wait for nothing but each other do not fail with EINTR, even if the handler of a
- * signal is without SA_RESTART.
+ * Calls that wait only for each other do not fail with EINTR, even if the handler of a signal
+ * lacks SA_RESTART.
  */
 TEST(signals_interrupt_no_call)
 {
@@ -221,7 +221,7 @@ FIXTURE_SETUP(shared)
 	self->cq = ASSERT_PTR(ibv_create_cq(context, 16 * THREADS, NULL, NULL, 0));
 	for (line = self->lines; line < self->lines + THREADS; line++) {
 		ASSERT_EQ(0, line_up(line, self->cq));
-		/* A message takes two, and each of its two completions gives one. */
+		/* A message takes two units, and each of its two completions returns one. */
 		ASSERT_EQ(0, sem_init(&line->window, 0, 2 * WINDOW));
 		line->buf = self->buf;
 	}
@@ -368,7 +368,7 @@ TEST(threads_serve_one_channel)
 		EXPECT_RETURNS(NULL, &t[i]);
 
 	EXPECT_EQ(CLIENTS, server.established);
-	/* Their DISCONNECTED events go with them. */
+	/* rdma_destroy_id() drops their unread DISCONNECTED events. */
 	for (i = 0; i < CLIENTS; i++) {
 		rdma_destroy_qp(clients[i]);
 		EXPECT_EQ(0, rdma_destroy_id(clients[i]));

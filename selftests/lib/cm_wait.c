@@ -3,9 +3,9 @@
  * Synchronous calls that wait: signals, O_NONBLOCK, cancellation; and the destruction of an
  * endpoint, which waits for acknowledgments.
  *
- * It would catch: a call that waits on though a signal was to end it, or ends though it was to
- * wait on, an event that is lost then, an endpoint that cannot be destroyed after that, files
- * that are left open or closed too early.
+ * It would catch: a call that a signal does not interrupt, or interrupts despite SA_RESTART, an
+ * event that such a call loses, an endpoint that cannot be destroyed afterwards, files that are
+ * left open or closed too early.
  */
 #include "lib_test.h"
 
@@ -24,7 +24,7 @@ static void handle(int flags)
 	sigaction(SIGUSR1, &sa, NULL);
 }
 
-/* (There is not always a /proc.) */
+/* There may be no /proc to count in. */
 static int count_fds(void)
 {
 	int fd, n = 0;
@@ -58,7 +58,7 @@ static void *do_connect(void *arg)
 	return NULL;
 }
 
-/* Waits until the other side has seen the answer: with librdmacm, has read it. */
+/* rdma_accept() waits for the other side, which must read its event if it uses librdmacm. */
 static void *do_accept(void *arg)
 {
 	struct call *c = arg;
@@ -126,7 +126,7 @@ TEST(get_request_does_not_block)
 	EXPECT_EQ(0, eps_down(&e));
 }
 
-/* Nobody answers for a while. The connection is made nevertheless. */
+/* The connection is established although rdma_connect() is interrupted. */
 TEST(connect_is_interrupted)
 {
 	struct eps e = eps_with_qps();
@@ -214,13 +214,13 @@ TEST(cancel_connect)
 	START_BLOCKED(&t, do_connect, &c);
 	EXPECT_CANCELLED(&t);
 	ASSERT_EQ(0, rdma_get_request(e.listener, &e.p));
-	/* No event of it is missing: this would wait for that. */
+	/* eps_down() would wait for an event that the cancelled call has not acknowledged. */
 	EXPECT_EQ(0, eps_down(&e));
 }
 
 /*
- * Cancelled when its request comes, or just before or after that: it has the request,
- * or nobody has, or it is still to come. In any case all can be destroyed.
+ * The cancellation comes before, with or after the request. Then rdma_get_request() returns the
+ * request, or the library rejects it, or it stays unread. All can be destroyed in each case.
  */
 TEST(cancel_as_the_request_comes)
 {
@@ -250,7 +250,7 @@ TEST(cancel_as_the_request_comes)
 			ASSERT_EQ(0, c.ret);
 			got++;
 		} else if (!c.new) {
-			/* It may be waiting: let it go. */
+			/* The request may be unread: get it, so that it can be rejected. */
 			fcntl(e.listener->channel->fd, F_SETFL, O_NONBLOCK);
 			while (!__atomic_load_n(&active.done, __ATOMIC_ACQUIRE) && !c.new) {
 				rdma_get_request(e.listener, &c.new);
@@ -295,13 +295,13 @@ TEST(destroy_waits)
 	fd = channel->fd;
 	ASSERT_EQ(0, ibv_req_notify_cq(e.a->recv_cq, 0));
 	ASSERT_EQ(0, rdma_post_recv(e.a, NULL, buf, sizeof(buf), mr));
-	/* It is flushed. */
+	/* The receive is flushed. */
 	rdma_destroy_ep(e.p);
 	e.p = NULL;
 	ASSERT_EQ(0, lib_modify_qp(e.a->qp, IBV_QPS_ERR));
 	ASSERT_EQ(0, ibv_get_cq_event(channel, &cq, &context));
 	START_BLOCKED(&t, destroy, e.a);
-	/* Who has it may ask for the next one first. */
+	/* The channel stays open: the thread with the event may wait for the next one first. */
 	EXPECT_LE(0, fcntl(fd, F_GETFD));
 	ibv_ack_cq_events(cq, 1);
 	ASSERT_EQ(0, lib_join(&t, NULL));
@@ -316,7 +316,7 @@ TEST(destroy_closes)
 	struct eps e = eps_with_qps();
 	int i, fds;
 
-	/* What a library opens once. */
+	/* Files that the library opens once are not counted. */
 	ASSERT_EQ(0, eps_up(&e));
 	ASSERT_EQ(0, eps_down(&e));
 	fds = count_fds();
@@ -327,7 +327,7 @@ TEST(destroy_closes)
 	}
 }
 
-/* An endpoint that has lost some of its parts, or got others. */
+/* An endpoint without its QP, and one whose QP has a CQ of the program */
 TEST(destroy_what_is_left)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();

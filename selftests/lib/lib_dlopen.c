@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The library as a plug-in's: dlopen(RTLD_LOCAL), use, dlclose(), again and again.
- * Not linked with it; lib_dlopen.stock opens librdmacm.
+ * A plug-in's use of the library: dlopen(RTLD_LOCAL), calls, dlclose(), repeatedly and in
+ * threads. The program is not linked with the library. lib_dlopen.stock opens librdmacm.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 static int open_files(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
-	int n = -3;		/* . and .. and its own */
+	int n = -3;		/* ".", ".." and the descriptor of dir */
 
 	while (readdir(dir))
 		n++;
@@ -30,7 +30,7 @@ static int open_files(void)
 	return n;
 }
 
-/* One use: what failed or NULL. */
+/* Opens, calls and closes the library. Returns the step that failed, or NULL. */
 static const char *use(void)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET };
@@ -60,7 +60,7 @@ static const char *use(void)
 	return dlclose(handle) ? dlerror() : NULL;
 }
 
-/* fork() after dlclose() runs handlers, and the child uses the library anew. */
+/* fork() after dlclose() runs the library's handlers. The child opens the library again. */
 static int use_in_child(void)
 {
 	pid_t pid = fork();
@@ -85,7 +85,7 @@ TEST(again_and_again)
 		ASSERT_STREQ("", use() ?: "");
 		ASSERT_EQ(0, use_in_child());
 	}
-	/* librdmacm leaves some open. */
+	/* librdmacm leaves files open. */
 	if (!is_stock())
 		EXPECT_EQ(files, open_files());
 }

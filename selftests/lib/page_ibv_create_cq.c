@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * ibv_create_cq(3), sentence by sentence. The numbers are those of docs/programs/pages.md.
- */
+/* Tests of ibv_create_cq(3), sentence by sentence, numbered as in docs/programs/pages.md */
 #include "lib_test.h"
 
 FIXTURE(cq) {
@@ -58,7 +56,7 @@ TEST_F(cq, ibv_create_cq_S03_symbol_takes_the_documented_argument)
 	EXPECT_EQ(0, destroy(cq));
 }
 
-/* A QP whose receives complete there as soon as it fails. */
+/* A QP whose receives complete in the CQ as soon as the QP fails */
 struct flushed {
 	struct rdma_cm_id *id;
 	struct ibv_mr *mr;
@@ -131,7 +129,7 @@ TEST_F(cq, ibv_create_cq_S05_context_is_in_the_cq_and_its_events)
 	EXPECT_EQ(0, flush_down(&f));
 }
 
-/* The CQ with a channel has its event there; the one without works as well. */
+/* A CQ with a channel raises its event there; one without a channel works as well. */
 TEST_F(cq, ibv_create_cq_S06_channel_is_optional_and_gets_the_events)
 {
 	struct ibv_cq *other = ASSERT_PTR(ibv_create_cq(self->context, 1, NULL, NULL, 0));
@@ -191,7 +189,7 @@ TEST_F(cq, ibv_create_cq_S09_success_is_a_pointer_and_failure_null)
 	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, self->dev.max_cqe + 1, NULL, NULL, 0));
 	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, 0, NULL, NULL, 0));
 	EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(c, -1, NULL, NULL, 0));
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_FAILS_NULL(EINVAL, ibv_create_cq(NULL, 1, NULL, NULL, 0));
 }
 
@@ -205,7 +203,7 @@ TEST_F(cq, ibv_create_cq_S10_destroying_returns_0_or_the_errno)
 	EXPECT_EQ(0, flush_down(&f));
 	EXPECT_EQ(0, ibv_destroy_cq(self->cq));
 	self->cq = NULL;
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_EQ(EINVAL, ibv_destroy_cq(NULL));
 }
 
@@ -221,7 +219,7 @@ TEST_F(cq, ibv_create_cq_S11_cq_is_never_smaller_than_requested)
 	}
 }
 
-/* As many completions as its cqe says find room. */
+/* The CQ has room for cqe completions. */
 TEST_F(cq, ibv_create_cq_S12_cqe_is_the_actual_size)
 {
 	struct flushed f = {};
@@ -236,7 +234,7 @@ TEST_F(cq, ibv_create_cq_S12_cqe_is_the_actual_size)
 	EXPECT_EQ(0, flush_down(&f));
 }
 
-/* Sends or receives: any QP will do. (libsiw takes a CQ in use apart.) */
+/* A QP that sends or receives keeps the CQ. (libsiw takes a CQ in use apart.) */
 TEST_F(cq, ibv_create_cq_S13_cq_stays_as_long_as_any_qp_has_it)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
@@ -261,7 +259,7 @@ TEST_F(cq, ibv_create_cq_S13_cq_stays_as_long_as_any_qp_has_it)
 	self->cq = NULL;
 }
 
-/* Of the page's, ibv_req_notify_cq() is inline. */
+/* The page's ibv_req_notify_cq() is inline. */
 TEST(ibv_create_cq_S14_functions_that_are_pointed_to_exist)
 {
 	EXPECT_EQ(0, MISSING("ibv_resize_cq", "ibv_ack_cq_events", "ibv_create_qp"));

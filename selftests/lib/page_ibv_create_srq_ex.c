@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ibv_create_srq_ex(3), sentence by sentence. The numbers are those of docs/programs/pages.md;
- * what needs XRC is in page_xrc.c.
+ * Tests of ibv_create_srq_ex(3), sentence by sentence, numbered as in docs/programs/pages.md.
+ * Sentences that need XRC are in page_xrc.c.
  */
 #include "lib_test.h"
 
@@ -50,7 +50,7 @@ TEST_F(srq, ibv_create_srq_ex_S01_srq_is_made_and_destroyed)
 	self->srq = NULL;
 }
 
-/* An inline function of the header, for which the library has the hooks. */
+/* ibv_create_srq_ex() is inline, and calls a function pointer of the library. */
 TEST_F(srq, ibv_create_srq_ex_S02_function_takes_the_documented_arguments)
 {
 	struct ibv_srq *(*make)(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr) =
@@ -69,7 +69,7 @@ TEST_F(srq, ibv_create_srq_ex_S03_symbol_takes_the_documented_argument)
 	self->srq = NULL;
 }
 
-/* (An XRC one, if the device has XRC, is in page_xrc.c.) */
+/* page_xrc.c creates XRC SRQs on a device that has XRC. */
 TEST_F(srq, ibv_create_srq_ex_S04_basic_srq_is_made_and_xrc_needs_a_device_with_it)
 {
 	ASSERT_TRUE(create(self));
@@ -118,7 +118,7 @@ TEST_F(srq, ibv_create_srq_ex_S08_field_that_the_mask_leaves_out_is_not_read)
 	self->attr.cq = (void *)8;
 	ASSERT_TRUE(create(self));
 	EXPECT_EQ(0, ibv_destroy_srq(self->srq));
-	/* Nothing can be made without a PD. */
+	/* An SRQ needs a PD. */
 	self->attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
 	self->attr.srq_type = IBV_SRQT_BASIC;
 	EXPECT_FALSE(create(self));
@@ -143,7 +143,7 @@ TEST_F(srq, ibv_create_srq_ex_S10_pd_is_that_of_the_srq)
 	EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
 }
 
-/* Receives of that many entries each: how many it takes, up to one more than max. */
+/* Posts up to max + 1 receives of num_sge entries. Returns how many succeed. */
 static int post_until_refused(FIXTURE_DATA(srq) *self, int num_sge, int max)
 {
 	static char buf[64];
@@ -189,7 +189,7 @@ TEST_F(srq, ibv_create_srq_ex_S15_limit_is_that_of_the_srq)
 	EXPECT_EQ(5, got.srq_limit);
 }
 
-/* ("Original values" are those that the SRQ has.) */
+/* The page's "original values" are those that the SRQ has. */
 TEST_F(srq, ibv_create_srq_ex_S16_attributes_become_those_of_the_srq)
 {
 	struct ibv_srq_attr got = {};
@@ -260,7 +260,7 @@ TEST_F(srq, ibv_create_srq_ex_S20_destroying_returns_0_or_the_errno)
 	EXPECT_EQ(0, ibv_destroy_srq(self->srq));
 	self->srq = NULL;
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_EQ(EINVAL, ibv_destroy_srq(NULL));
 }
 
@@ -276,7 +276,7 @@ TEST_F(srq, ibv_create_srq_ex_S21_srq_stays_as_long_as_any_qp_has_it)
 	EXPECT_EQ(EBUSY, ibv_destroy_srq(self->srq));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 	EXPECT_EQ(EBUSY, ibv_destroy_srq(self->srq));
-	EXPECT_EQ(1, post_until_refused(self, 1, 0));	/* and is whole */
+	EXPECT_EQ(1, post_until_refused(self, 1, 0));	/* the SRQ still works */
 	EXPECT_EQ(0, ibv_destroy_qp(other));
 	EXPECT_EQ(0, ibv_destroy_srq(self->srq));
 	self->srq = NULL;

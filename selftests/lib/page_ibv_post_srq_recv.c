@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * ibv_post_srq_recv(3), sentence by sentence. The numbers are those of docs/programs/pages.md.
- */
+/* Tests of ibv_post_srq_recv(3), sentence by sentence, numbered as in docs/programs/pages.md */
 #include "lib_test.h"
 
 #define MAX_WR	8
@@ -48,13 +46,13 @@ FIXTURE_TEARDOWN(recv)
 	EXPECT_EQ(0, pair_down(&self->p));
 }
 
-/* A request for a message in the first 64 bytes */
+/* A receive request for the first 64 bytes of buf */
 static struct ibv_recv_wr request(FIXTURE_DATA(recv) *self, uint64_t wr_id)
 {
 	return (struct ibv_recv_wr) { .wr_id = wr_id, .sg_list = self->sge, .num_sge = 1 };
 }
 
-/* A list of them, with numbers from 10 */
+/* A list of such requests, with wr_ids from 10 on */
 static void request_list(FIXTURE_DATA(recv) *self, struct ibv_recv_wr *wr, int n)
 {
 	int i;
@@ -71,13 +69,13 @@ static int too_many(FIXTURE_DATA(recv) *self)
 	return is_libsiw(self->p.p->verbs) ? 64 : self->max_sge + 1;
 }
 
-/* What a failed post returns. (libsiw negates it, against the page.) */
+/* Return value of a failed post, which libsiw negates, against the page */
 static int failure(FIXTURE_DATA(recv) *self, int error)
 {
 	return is_libsiw(self->p.p->verbs) ? -error : error;
 }
 
-/* What comes of a message */
+/* Sends a message. Returns the completion of its receive. */
 static struct ibv_wc receive(FIXTURE_DATA(recv) *self, const char *msg)
 {
 	if (lib_send(self->p.a, msg, strlen(msg)))
@@ -118,7 +116,7 @@ TEST_F(recv, ibv_post_srq_recv_S03_whole_list_is_posted_in_its_order)
 
 	request_list(self, wr, 3);
 	ASSERT_EQ(0, ibv_post_srq_recv(self->srq, wr, &bad));
-	memset(wr, 0xff, sizeof(wr));	/* the program's again */
+	memset(wr, 0xff, sizeof(wr));	/* the program may reuse them */
 	for (i = 0; i < 3; i++) {
 		wc = receive(self, "abc");
 		EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
@@ -165,7 +163,7 @@ TEST_F(recv, ibv_post_srq_recv_S07_list_ends_with_null)
 
 	wr[0] = request(self, 1);
 	wr[1] = request(self, 2);
-	wr[2] = request(self, 3);	/* none of it */
+	wr[2] = request(self, 3);	/* not in the list */
 	wr[0].next = &wr[1];
 	ASSERT_EQ(0, ibv_post_srq_recv(self->srq, wr, &bad));
 	wr[2].wr_id = 4;
@@ -197,7 +195,7 @@ TEST_F(recv, ibv_post_srq_recv_S09_entries_after_num_sge_are_not_used)
 	EXPECT_STREQ("one", self->buf);
 	wr.num_sge = too_many(self);
 	EXPECT_EQ(failure(self, EINVAL), ibv_post_srq_recv(self->srq, &wr, &bad));
-	/* None at all, for a message of no bytes. (libsiw wants one.) */
+	/* A request without entries, for a message of no bytes; libsiw refuses it */
 	wr.num_sge = 0;
 	if (is_libsiw(self->p.p->verbs)) {
 		EXPECT_EQ(-EINVAL, ibv_post_srq_recv(self->srq, &wr, &bad));
@@ -219,7 +217,7 @@ TEST_F(recv, ibv_post_srq_recv_S10_message_goes_to_the_address)
 	EXPECT_EQ(0, self->buf[106]);
 }
 
-/* A message that is longer is not received, and ends the connection. */
+/* A longer message is not received, and ends the connection. */
 TEST_F(recv, ibv_post_srq_recv_S11_message_stays_within_the_length)
 {
 	struct ibv_recv_wr wr = request(self, 1), *bad;
@@ -240,7 +238,7 @@ TEST_F(recv, ibv_post_srq_recv_S11_message_stays_within_the_length)
 	EXPECT_EQ(0, self->buf[4]);
 }
 
-/* The stock libraries check it when a message comes, ours at once. */
+/* Stock checks the key when a message arrives, rdma_ep when the request is posted. */
 TEST_F(recv, ibv_post_srq_recv_S12_memory_is_that_of_the_key)
 {
 	struct ibv_recv_wr wr = request(self, 1), *bad = NULL;
@@ -265,8 +263,8 @@ TEST_F(recv, ibv_post_srq_recv_S13_success_is_0_and_failure_the_errno)
 	wr.num_sge = too_many(self);
 	EXPECT_EQ(failure(self, EINVAL), ibv_post_srq_recv(self->srq, &wr, &bad));
 	wr.num_sge = 1;
-	/* Until it is full */
-	if (!is_libsiw(self->p.p->verbs))	/* can not query SRQs */
+	/* Posts until the SRQ is full. */
+	if (!is_libsiw(self->p.p->verbs))	/* libsiw cannot query SRQs */
 		ASSERT_EQ(0, ibv_query_srq(self->srq, &attr));
 	for (i = 0; i <= attr.max_wr && !ret; i++)
 		ret = ibv_post_srq_recv(self->srq, &wr, &bad);
@@ -294,7 +292,7 @@ TEST_F(recv, ibv_post_srq_recv_S14_buffer_is_left_alone_after_its_completion)
 
 /* ------------------------------------------------------------------ */
 
-/* A datagram has come into an SRQ. */
+/* A datagram that was received into an SRQ */
 FIXTURE(ud) {
 	struct ud u;
 	struct ibv_wc wc;
@@ -324,7 +322,7 @@ FIXTURE_TEARDOWN(ud)
 	EXPECT_EQ(0, ud_down(&self->u));
 }
 
-/* With RoCE over IPv4, its header is the second half of those 40 bytes. */
+/* With RoCE over IPv4, the IPv4 header is at the end of the 40 bytes. */
 TEST_F(ud, ibv_post_srq_recv_S15_grh_is_in_the_first_40_bytes)
 {
 	struct sockaddr_in sin = lib_addr(0);
@@ -342,7 +340,7 @@ TEST_F(ud, ibv_post_srq_recv_S17_data_begin_after_40_bytes)
 	EXPECT_EQ(0x77, self->u.buf[49]);
 }
 
-/* Of the page's, ibv_post_send(), ibv_post_recv() and ibv_poll_cq() are inline. */
+/* The page's ibv_post_send(), ibv_post_recv() and ibv_poll_cq() are inline. */
 TEST(ibv_post_srq_recv_S18_functions_that_are_pointed_to_exist)
 {
 	EXPECT_EQ(0, MISSING("ibv_create_qp"));

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * rdma_create_ep(3), sentence by sentence. The numbers are those of docs/programs/pages.md.
- */
+/* Tests of rdma_create_ep(3), sentence by sentence, numbered as in docs/programs/pages.md */
 #include "lib_test.h"
 
 #define PORT	7471
 
-/* What an active and a passive endpoint are made of. */
+/* Addresses and attributes of an active and a passive endpoint */
 FIXTURE(ep) {
 	struct rdma_addrinfo *active, *passive;
 	struct ibv_qp_init_attr attr;
@@ -28,7 +26,7 @@ FIXTURE_TEARDOWN(ep)
 	rdma_freeaddrinfo(self->passive);
 }
 
-/* In place of the one before */
+/* Creates self->id anew. */
 static int create(FIXTURE_DATA(ep) *self, struct rdma_addrinfo *res, struct ibv_qp_init_attr *attr)
 {
 	if (self->id)
@@ -96,7 +94,7 @@ TEST_F(ep, rdma_create_ep_S06_attributes_may_be_left_out)
 {
 	ASSERT_EQ(0, create(self, self->active, NULL));
 	EXPECT_TRUE(self->id->verbs && !self->id->qp && !self->id->send_cq);
-	EXPECT_EQ(0, pair_qp(self->id));	/* later, then */
+	EXPECT_EQ(0, pair_qp(self->id));	/* the QP can be created later */
 	EXPECT_TRUE(self->id->qp != NULL);
 }
 
@@ -114,10 +112,10 @@ TEST_F(ep, rdma_create_ep_S08_success_is_0_and_failure_minus_1)
 	struct rdma_cm_id *id;
 
 	EXPECT_EQ(0, create(self, self->active, NULL));
-	/* What the device can not do */
+	/* More than the device supports */
 	self->attr.cap.max_send_wr = 1 << 30;
 	EXPECT_EQ(-1, rdma_create_ep(&id, self->active, NULL, &self->attr));
-	/* An address that is not ours to listen on */
+	/* No interface has this address to listen on. */
 	((struct sockaddr_in *)self->passive->ai_src_addr)->sin_addr.s_addr ^=
 		htonl(0x62);
 	EXPECT_EQ(-1, rdma_create_ep(&id, self->passive, NULL, NULL));
@@ -127,20 +125,20 @@ TEST_F(ep, rdma_create_ep_S09_failure_sets_errno)
 {
 	struct rdma_cm_id *id;
 
-	/* No interface has this address */
+	/* No host has this address. */
 	((struct sockaddr_in *)self->active->ai_dst_addr)->sin_addr.s_addr ^=
 		htonl(0x62);
 	errno = 0;
 	EXPECT_EQ(-1, rdma_create_ep(&id, self->active, NULL, &self->attr));
 	EXPECT_TRUE(errno == ETIMEDOUT || errno == EHOSTUNREACH);
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS(EINVAL, rdma_create_ep(NULL, NULL, NULL, NULL));
 	EXPECT_FAILS(EINVAL, rdma_create_ep(&id, NULL, NULL, NULL));
 	rdma_destroy_ep(NULL);
 }
 
-/* The address information decides port space and type of QP. */
+/* The address information determines port space and QP type. */
 TEST_F(ep, rdma_create_ep_S10_id_follows_the_resolved_information)
 {
 	struct rdma_addrinfo *udp = ASSERT_PTR(lib_rai(RAI_PASSIVE, 0, RDMA_PS_UDP));
@@ -216,7 +214,7 @@ TEST_F(ep, rdma_create_ep_S13_attributes_are_used_as_by_rdma_create_qp)
 
 /* ------------------------------------------------------------------ */
 
-/* An endpoint listens, with attributes for the QPs of its connections. */
+/* A listening endpoint with attributes for the QPs of its connections */
 FIXTURE(conn) {
 	struct eps e;
 	struct ibv_qp_init_attr attr;
@@ -258,7 +256,7 @@ TEST_F(ep, rdma_create_ep_S15_active_id_is_resolved)
 	EXPECT_FAILS(EINVAL, rdma_resolve_route(self->id, 2000));
 }
 
-/* Saved: no QP is made of them, and the program's may change. */
+/* The saved attributes create no QP yet, and the program's copy may change. */
 TEST_F(conn, rdma_create_ep_S16_passive_id_saves_pd_and_attributes)
 {
 	struct ibv_context *context = ASSERT_PTR(lib_context());
@@ -319,7 +317,7 @@ TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_on_the_saved_pd)
 	EXPECT_EQ(0, ibv_dealloc_pd(e->pd));
 }
 
-/* CQs that were given serve all connections, and are not shown in the ids. */
+/* Given CQs serve all connections, and are not stored in the ids. */
 TEST_F(conn, rdma_create_ep_S17_request_has_a_qp_with_the_saved_cqs)
 {
 	struct ibv_context *context = ASSERT_PTR(lib_context());
@@ -405,7 +403,7 @@ static void *disconnect(void *id)
 	return (void *)(long)rdma_disconnect(id);
 }
 
-/* It has a channel of its own, and its calls return when all is done. */
+/* The id has a channel of its own, and its calls complete before they return. */
 TEST_F(conn, rdma_create_ep_S21_id_is_synchronous)
 {
 	struct eps *e = &self->e;
@@ -461,9 +459,9 @@ TEST_F(ep, rdma_create_ep_S23_destroyed_id_takes_its_qp_and_channels_along)
 	EXPECT_EQ(-1, fcntl(fd, F_GETFD));
 	EXPECT_EQ(-1, fcntl(send_fd, F_GETFD));
 	EXPECT_EQ(-1, fcntl(recv_fd, F_GETFD));
-	EXPECT_EQ(0, ibv_dealloc_pd(pd));	/* its QP is gone */
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));	/* its QP has been destroyed */
 
-	/* A passive one, and its port */
+	/* A passive endpoint, which releases its port as well */
 	ASSERT_EQ(0, rdma_create_ep(&id, self->passive, NULL, &self->attr));
 	fd = id->channel->fd;
 	sin.sin_port = rdma_get_src_port(id);

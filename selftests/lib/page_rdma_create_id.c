@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * rdma_create_id(3), sentence by sentence. The numbers are those of docs/programs/pages.md.
- */
+/* Tests of rdma_create_id(3), sentence by sentence, numbered as in docs/programs/pages.md */
 #include "lib_test.h"
 
 FIXTURE(id) {
@@ -65,7 +63,7 @@ TEST_F(id, rdma_create_id_S03_events_come_on_that_channel_and_no_other)
 	rdma_destroy_event_channel(other);
 }
 
-/* It has a channel of its own then, as long as it lives. */
+/* Without a channel, the id has one of its own until it is destroyed. */
 TEST_F(id, rdma_create_id_S04_channel_may_be_left_out)
 {
 	struct rdma_cm_id *other;
@@ -129,7 +127,7 @@ TEST_F(id, rdma_create_id_S07_port_space_decides_the_kind_of_qp)
 	EXPECT_FAILS(EINVAL, rdma_create_id(NULL, &id, NULL, 0));
 }
 
-/* Addresses, ports and route: nothing before there is communication */
+/* Addresses, ports and route are unset before the id is resolved. */
 TEST_F(id, rdma_create_id_S08_id_keeps_the_addresses_of_its_communication)
 {
 	struct rdma_cm_id *id;
@@ -160,11 +158,11 @@ TEST_F(id, rdma_create_id_S10_failure_sets_errno)
 	struct rdma_cm_id *id;
 
 	EXPECT_FAILS(EINVAL, rdma_create_id(self->ch, &id, NULL, 0x1234));
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_FAILS(EINVAL, rdma_create_id(NULL, NULL, NULL, RDMA_PS_TCP));
 }
 
-/* It has no device before it is bound, and nothing to set up a QP with. */
+/* Before it is bound, the id has no device and no attributes for a QP. */
 TEST_F(id, rdma_create_id_S12_id_has_no_device_before_it_is_bound)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
@@ -182,7 +180,7 @@ TEST_F(id, rdma_create_id_S12_id_has_no_device_before_it_is_bound)
 	EXPECT_FAILS(EINVAL, rdma_resolve_route(self->id, 2000));
 }
 
-/* The id has its device when the event has been read, not before. */
+/* The id has its device only after the event has been read. */
 TEST_F(id, rdma_create_id_S13_operation_ends_with_an_event_on_the_channel)
 {
 	struct rdma_cm_event *event;
@@ -249,7 +247,7 @@ TEST_F(id, rdma_create_id_S16_event_is_in_the_id_until_the_next_call)
 	EXPECT_EQ(RDMA_CM_EVENT_ROUTE_RESOLVED, self->id->event->event);
 }
 
-/* Its port is taken as long as it is there. */
+/* An id occupies its port until it is destroyed. */
 TEST_F(id, rdma_create_id_S17_destroyed_id_is_released)
 {
 	struct sockaddr_in sin = lib_addr(0);
@@ -262,7 +260,7 @@ TEST_F(id, rdma_create_id_S17_destroyed_id_is_released)
 	EXPECT_FAILS(EADDRINUSE, rdma_bind_addr(self->id, SA(&sin)));
 	EXPECT_EQ(0, rdma_destroy_id(id));
 	EXPECT_EQ(0, rdma_bind_addr(self->id, SA(&sin)));
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_FAILS(EINVAL, rdma_destroy_id(NULL));
 }
 
@@ -289,7 +287,7 @@ FIXTURE_TEARDOWN(tcp)
 	EXPECT_EQ(0, pair_down(&self->p));
 }
 
-/* Nothing can be sent without a connection; with it, what was sent is there. */
+/* A message arrives over a connection, and cannot be sent without one. */
 TEST_F(tcp, rdma_create_id_S19_tcp_is_reliable_and_connected)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();

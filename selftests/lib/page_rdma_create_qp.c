@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * rdma_create_qp(3), sentence by sentence. The numbers are those of docs/programs/pages.md.
- */
+/* Tests of rdma_create_qp(3), sentence by sentence, numbered as in docs/programs/pages.md */
 #include "lib_test.h"
 
 /* Two bound ids, and a PD of their device. */
@@ -48,7 +46,7 @@ TEST_F(qp, rdma_create_qp_S01_qp_is_made)
 	EXPECT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_STATE, &init));
 	rdma_destroy_qp(self->id);
 	EXPECT_TRUE(!self->id->qp);
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		rdma_destroy_qp(self->id);
 }
 
@@ -95,7 +93,7 @@ TEST_F(qp, rdma_create_qp_S05_context_and_type_are_taken_from_the_attributes)
 	EXPECT_EQ(IBV_QPT_RC, self->id->qp->qp_type);
 }
 
-/* "Associated ... and transition it": to INIT, as far as an unconnected one goes. */
+/* "Transition it for sending and receiving": an unconnected QP moves to INIT. */
 TEST_F(qp, rdma_create_qp_S06_qp_leaves_reset)
 {
 	struct ibv_qp_init_attr init;
@@ -104,7 +102,7 @@ TEST_F(qp, rdma_create_qp_S06_qp_leaves_reset)
 	ASSERT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));
 	EXPECT_EQ(IBV_QPS_INIT, self->id->qp->state);
 	ASSERT_EQ(0, ibv_query_qp(self->id->qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init));
-	/* (iWARP's states are others, and the access is always all.) */
+	/* (iWARP has other states, and always grants all access.) */
 	if (!lib_iwarp(self->verbs)) {
 		EXPECT_EQ(IBV_QPS_INIT, attr.qp_state);
 		EXPECT_EQ(0, attr.qp_access_flags);
@@ -118,7 +116,7 @@ TEST_F(qp, rdma_create_qp_S07_success_is_0_and_failure_minus_1)
 	self->attr.cap.max_send_sge = 10000;
 	EXPECT_EQ(-1, rdma_create_qp(self->other, NULL, &self->attr));
 	EXPECT_TRUE(!self->other->qp);
-	if (!is_stock())	/* attr still has the CQs that are gone */
+	if (!is_stock())	/* stock leaves destroyed CQs in attr */
 		EXPECT_TRUE(!self->other->send_cq && !self->other->recv_cq &&
 			    !self->other->send_cq_channel && !self->other->recv_cq_channel);
 }
@@ -132,7 +130,7 @@ TEST_F(qp, rdma_create_qp_S08_failure_sets_errno)
 	self->attr = lib_qp_attr();
 	ASSERT_EQ(0, rdma_create_qp(self->other, NULL, &self->attr));
 	EXPECT_FAILS(EINVAL, rdma_create_qp(self->other, NULL, &self->attr));
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS(EINVAL, rdma_create_qp(NULL, NULL, &self->attr));
 	EXPECT_FAILS(EINVAL, rdma_create_qp(self->id, NULL, NULL));
@@ -150,7 +148,7 @@ TEST_F(qp, rdma_create_qp_S09_unbound_id_is_refused)
 	EXPECT_EQ(0, rdma_destroy_id(unbound));
 }
 
-/* (Of the same device even, but opened once more) */
+/* The other context is of the same device, opened a second time. */
 TEST_F(qp, rdma_create_qp_S09_pd_of_another_context_is_refused)
 {
 	struct ibv_context *other = ibv_open_device(self->verbs->device);
@@ -181,7 +179,7 @@ TEST(rdma_create_qp_S10_qp_moves_with_its_connection)
 	EXPECT_EQ(0, pair_down(&p));
 }
 
-/* The message that comes later is in the buffer that was posted first. */
+/* A later message is in the buffer that was posted before the connection. */
 TEST(rdma_create_qp_S11_new_qp_takes_receives)
 {
 	struct pair p = {};
@@ -211,7 +209,7 @@ TEST(rdma_create_qp_S11_new_qp_takes_receives)
 	EXPECT_EQ(0, pair_down(&p));
 }
 
-/* It sends, to itself even, although no connection is made. */
+/* The QP sends, here to itself, without a connection. */
 TEST(rdma_create_qp_S12_new_datagram_qp_sends)
 {
 	struct ud u = {};
@@ -239,7 +237,7 @@ TEST_F(qp, rdma_create_qp_S13_pd_left_out_is_the_default_one)
 	EXPECT_EQ(default_pd, self->id->pd);
 }
 
-/* librdmacm takes the PD of the QP before, against the page. */
+/* librdmacm takes the PD of the previous QP, against the page. */
 TEST_F(qp, rdma_create_qp_S13_pd_left_out_is_not_that_of_the_qp_before)
 {
 	struct ibv_pd *default_pd = self->id->pd;
@@ -290,7 +288,7 @@ TEST_F(qp, rdma_create_qp_S16_cqs_that_are_given_are_used)
 	EXPECT_EQ(cq, id->qp->recv_cq);
 	rdma_destroy_qp(id);
 
-	/* One of the two */
+	/* Only the send CQ is given. */
 	self->attr = lib_qp_attr();
 	self->attr.send_cq = cq;
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
@@ -358,7 +356,7 @@ TEST_F(qp, rdma_create_qp_S18_cqs_that_were_made_are_shown_in_the_id)
 	EXPECT_EQ(-1, fcntl(send_fd, F_GETFD));
 	EXPECT_EQ(-1, fcntl(recv_fd, F_GETFD));
 
-	/* Those that were given are not. */
+	/* Given CQs are not stored in the id. */
 	cq = ASSERT_PTR(ibv_create_cq(self->verbs, 32, NULL, NULL, 0));
 	self->attr = lib_qp_attr_on(cq);
 	ASSERT_EQ(0, rdma_create_qp(id, NULL, &self->attr));
@@ -400,7 +398,7 @@ TEST_F(qp, rdma_create_qp_S20_second_qp_of_an_id_is_refused)
 	EXPECT_FAILS(EINVAL, rdma_create_qp(self->id, NULL, &self->attr));
 	EXPECT_EQ(qp, self->id->qp);
 
-	/* Another in its place */
+	/* A destroyed QP can be replaced. */
 	rdma_destroy_qp(self->id);
 	self->attr = lib_qp_attr();
 	EXPECT_EQ(0, rdma_create_qp(self->id, NULL, &self->attr));

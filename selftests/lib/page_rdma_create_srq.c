@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rdma_create_srq(3), sentence by sentence. The numbers are those of docs/programs/pages.md;
- * what needs XRC is in page_xrc.c.
+ * Tests of rdma_create_srq(3), sentence by sentence, numbered as in docs/programs/pages.md.
+ * Sentences that need XRC are in page_xrc.c.
  */
 #include "lib_test.h"
 
@@ -79,7 +79,7 @@ TEST_F(srq, rdma_create_srq_S05_context_is_taken_from_the_attributes)
 	EXPECT_EQ((void *)self, self->id->srq->srq_context);
 }
 
-/* The id's QP takes its receives from there, and shows it. */
+/* The id's QP takes its receives from the SRQ, and points to it. */
 TEST_F(srq, rdma_create_srq_S06_qp_of_the_id_receives_into_it)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();
@@ -91,7 +91,7 @@ TEST_F(srq, rdma_create_srq_S06_qp_of_the_id_receives_into_it)
 	ASSERT_EQ(0, pair_passive(&p));
 	ASSERT_EQ(0, rdma_create_srq(p.p, NULL, &self->attr));
 	mr = ASSERT_PTR(rdma_reg_msgs(p.p, buf, sizeof(buf)));
-	/* (of an id with an SRQ this goes to the SRQ) */
+	/* rdma_post_recv() posts to the SRQ of the id. */
 	ASSERT_EQ(0, rdma_post_recv(p.p, (void *)3, buf, sizeof(buf), mr));
 	ASSERT_EQ(0, rdma_create_qp(p.p, NULL, &attr));
 	EXPECT_EQ(p.p->srq, p.p->qp->srq);
@@ -122,7 +122,7 @@ TEST_F(srq, rdma_create_srq_S08_failure_sets_errno)
 	errno = 0;
 	EXPECT_EQ(-1, rdma_create_srq(self->id, NULL, &self->attr));
 	EXPECT_NE(0, errno);
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS(EINVAL, rdma_create_srq(NULL, NULL, &self->attr));
 	EXPECT_FAILS(EINVAL, rdma_create_srq(self->id, NULL, NULL));
@@ -139,7 +139,7 @@ TEST_F(srq, rdma_create_srq_S09_unbound_id_is_refused)
 	EXPECT_EQ(0, rdma_destroy_id(unbound));
 }
 
-/* librdmacm does not check it, and makes an SRQ that no QP of the id can have. */
+/* librdmacm does not check the PD, and creates an SRQ that no QP of the id can have. */
 TEST_F(srq, rdma_create_srq_S09_pd_of_another_context_is_refused)
 {
 	struct ibv_context *other = ibv_open_device(self->verbs->device);
@@ -212,14 +212,14 @@ TEST_F(srq, rdma_create_srq_S17_attributes_become_those_of_the_srq)
 	ASSERT_EQ(0, rdma_create_srq(self->id, NULL, &self->attr));
 	EXPECT_LE(13, self->attr.attr.max_wr);
 	EXPECT_LE(2, self->attr.attr.max_sge);
-	if (is_libsiw(self->verbs))	/* can not query SRQs */
+	if (is_libsiw(self->verbs))	/* libsiw cannot query SRQs */
 		return;
 	ASSERT_EQ(0, ibv_query_srq(self->id->srq, &got));
 	EXPECT_EQ(got.max_sge, self->attr.attr.max_sge);
 	EXPECT_GRANTED(got.max_wr, self->attr.attr.max_wr);
 }
 
-/* librdmacm loses the first one. */
+/* librdmacm loses the first SRQ. */
 TEST_F(srq, rdma_create_srq_S18_second_srq_of_an_id_is_refused)
 {
 	struct ibv_srq *srq;
@@ -235,12 +235,12 @@ TEST_F(srq, rdma_create_srq_S18_second_srq_of_an_id_is_refused)
 	EXPECT_FAILS(EINVAL, rdma_create_srq(self->id, NULL, &self->attr));
 	EXPECT_EQ(srq, self->id->srq);
 
-	/* Another in its place */
+	/* A destroyed SRQ can be replaced. */
 	rdma_destroy_srq(self->id);
 	EXPECT_EQ(0, rdma_create_srq(self->id, NULL, &self->attr));
 }
 
-/* ibv_create_xsrq(), the last one of the page, is in neither library. */
+/* ibv_create_xsrq(), the last function of the page, is in neither library. */
 TEST(rdma_create_srq_S19_functions_that_are_pointed_to_exist)
 {
 	EXPECT_EQ(0, MISSING("rdma_bind_addr", "rdma_resolve_addr", "rdma_create_ep",

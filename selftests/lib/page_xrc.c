@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the pages say of XRC, sentence by sentence. The numbers are those of
- * docs/programs/pages.md. On the mock device, for which the stock libraries have no driver.
+ * Tests of sentences about XRC in manual pages, numbered as in docs/programs/pages.md. They run
+ * on the mock device, for which the stock libraries have no driver.
  */
 #include "lib_test.h"
 #include "lib_mock.h"
@@ -92,7 +92,7 @@ TEST_F(xrc, ibv_create_srq_ex_S12_srq_holds_the_cq)
 
 /* ------------------------------------------------------------------ */
 
-/* An id whose QP is the receiving end, as of rdma_xserver, but without its QP. */
+/* An id for an XRC_RECV QP, as that of rdma_xserver, but without the QP */
 FIXTURE(id) {
 	struct ibv_context *context;
 	struct rdma_cm_id *id;
@@ -117,7 +117,7 @@ FIXTURE_TEARDOWN(id)
 	EXPECT_EQ(0, ibv_close_device(self->context));
 }
 
-/* ext.xrc.cq is the page's name; today it is cq, of rdma_create_srq_ex(). */
+/* The page's ext.xrc.cq is today's cq of rdma_create_srq_ex(). */
 TEST_F(id, rdma_create_srq_S14_cq_of_an_xrc_srq_is_used_or_left_out)
 {
 	struct ibv_srq_init_attr_ex attr = {
@@ -152,7 +152,7 @@ TEST_F(id, rdma_create_srq_S15_cq_left_out_is_made_with_a_channel)
 	EXPECT_EQ(id->recv_cq_channel, id->recv_cq->channel);
 	EXPECT_EQ(id->verbs, id->recv_cq->context);
 	EXPECT_LE(10, id->recv_cq->cqe);
-	/* It is the SRQ's. */
+	/* The SRQ uses the CQ. */
 	EXPECT_EQ(EBUSY, ibv_destroy_cq(id->recv_cq));
 }
 
@@ -185,7 +185,7 @@ TEST_F(id, rdma_create_srq_S18_second_xrc_srq_of_an_id_is_refused)
 	EXPECT_EQ(cq, self->id->recv_cq);
 }
 
-/* The other device is that of the run. */
+/* The other device is the one that all other tests run on. */
 TEST_F(id, rdma_create_srq_S12_default_pd_of_another_device_is_another)
 {
 	struct rdma_cm_id *other = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));

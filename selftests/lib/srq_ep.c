@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Several connections that share one SRQ: rdma_create_ep(), rdma_create_srq(),
- * rdma_get_request(), ibv_post_srq_recv(), as a program would use them. One
- * thread serves all connections, the other makes them and checks what it gets
- * back. Linked with the library, no preloading.
+ * Several connections share one SRQ: rdma_create_ep(), rdma_create_srq(),
+ * rdma_get_request(), ibv_post_srq_recv(), as a program would use them. One thread serves
+ * all connections, the other one connects and checks the answers. The program is linked with
+ * the library, without preloading.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 struct server {
 	struct rdma_cm_id *listener, *conn[CONNS];
-	struct ibv_cq *cq;		/* of all connections, both ways */
+	struct ibv_cq *cq;		/* for sends and receives of all connections */
 	struct ibv_mr *mr;
 	char buf[BUFS][MSG];
 	int received[CONNS];
@@ -47,8 +47,8 @@ static const char *start(void)
 	int i;
 
 	/*
-	 * The attributes of the connections' QPs must name the SRQ, which needs
-	 * the id's device: the endpoint comes first, without attributes.
+	 * The attributes of the connections' QPs must name the SRQ, and the SRQ needs the device
+	 * of an id. So the first endpoint has no attributes.
 	 */
 	if (!res || rdma_create_ep(&id, res, NULL, NULL))
 		return "rdma_create_ep";
@@ -63,7 +63,7 @@ static const char *start(void)
 		if (post(id->srq, i))
 			return "ibv_post_srq_recv";
 
-	/* A second endpoint with the attributes is what listens. */
+	/* The second endpoint has attributes, and listens. */
 	attr.srq = id->srq;
 	attr.send_cq = server.cq;
 	attr.recv_cq = server.cq;
@@ -83,7 +83,7 @@ static int connection_of(uint32_t qp_num)
 	return -1;
 }
 
-/* Send back what comes, turned around by one, until each had its rounds. */
+/* Sends each message back with its last byte incremented, until all rounds are complete. */
 static void *serve(void *listener)
 {
 	struct rdma_cm_id *all = server.listener;
@@ -131,7 +131,7 @@ static const char *talk(struct rdma_cm_id **id, struct ibv_mr **mr, char *out, c
 	int round, i, j, len;
 
 	for (round = 0; round < ROUNDS; round++) {
-		/* All of them at once */
+		/* All connections send before the first answer is awaited. */
 		len = 1 + (round * 37) % MSG;
 		for (i = 0; i < CONNS; i++) {
 			for (j = 0; j < len; j++)
@@ -209,7 +209,7 @@ int main(void)
 			rdma_destroy_ep(server.conn[i]);
 	}
 	rdma_destroy_ep(listener);
-	/* (libsiw can not query SRQs.) */
+	/* libsiw cannot query SRQs. */
 	if (!is_libsiw(server.listener->verbs) &&
 	    (ibv_query_srq(server.listener->srq, &left) || left.max_wr < BUFS))
 		failed = "ibv_query_srq";

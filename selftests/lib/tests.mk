@@ -1,35 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The library's contracts. Its programs are linked twice: with librdma_ep in place of
-# -lrdmacm -libverbs, and as NAME.stock with those, which shows that they expect the right
-# thing.
+# Tests of the library's contracts. Each program is linked twice: with librdma_ep, and as
+# NAME.stock with -lrdmacm -libverbs, which shows that its expectations are right.
 
 vpath %.c lib
 
 LIB_PROGS := $(addprefix cm_,id option event sigio conn sync qp ep addrinfo mcast \
 	rsocket threads fork cancel wait pace) \
 	$(addprefix verbs_,mr cq cq_ex srq qp qp_ex post wr rdma rereg refuse foreign) srq_ep
-# The founding manual pages, sentence by sentence: ../docs/programs/pages.md
+# Tests of seven manual pages, sentence by sentence: ../docs/programs/pages.md
 LIB_PROGS += $(addprefix page_,rdma_create_id rdma_create_ep rdma_create_qp \
 	rdma_create_srq ibv_create_cq ibv_create_srq_ex ibv_post_srq_recv)
 STOCK_PROGS := $(addsuffix .stock,$(LIB_PROGS))
-# Functions that the stock libraries of the oldest suite do not have.
+# Tests of functions that the stock libraries of the oldest suite lack.
 LIB_PROGS += cm_newer verbs_newer
-# Functions that only this library has.
+# Tests of functions that only this library has.
 HANDOVER_PROGS := cm_handover cm_handover_server cm_adopt
 LIB_PROGS += $(HANDOVER_PROGS)
-# On the mock device.
+# Tests on the mock device, for which the stock libraries have no driver.
 MOCK_PROGS := verbs_xrc page_xrc
 LIB_PROGS += $(MOCK_PROGS)
-# Linked with neither.
+# These programs open the library with dlopen(3).
 DLOPEN_PROGS := lib_dlopen lib_dlopen.stock
 
-# With a library of their own, both made to find bad accesses.
+# Linked with a library of their own. Both are compiled with ASAN_FLAGS.
 ASAN_PROGS := cm_event.asan cm_qp.asan cm_mcast.asan verbs_post.asan
 ASAN_LIB := $(O)/asan/lib/librdma_ep.so.1
 ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all
 
-# What a test needs besides.
+# Further libraries of one test.
 $(O)/cm_rsocket: override LDLIBS += -lrdmacm -ldl
 
 $(LIB_PROGS:%=$(O)/%): $(O)/%: $(O)/%.o $(LIB_OBJS)

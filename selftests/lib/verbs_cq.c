@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Completion channels, events of CQs, polling. What ibv_create_cq(3) says is in
+ * Completion channels, events of CQs, polling. The tests of ibv_create_cq(3) are in
  * page_ibv_create_cq.c.
  */
 #include "lib_test.h"
@@ -44,7 +44,7 @@ TEST_F(cq, channel)
 	EXPECT_EQ(0, ch->refcnt);
 	EXPECT_EQ(0, ibv_destroy_comp_channel(ch));
 	EXPECT_EQ(-1, fcntl(fd, F_GETFD));
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS_NULL(EINVAL, ibv_create_comp_channel(NULL));
 	EXPECT_EQ(EINVAL, ibv_destroy_comp_channel(NULL));
@@ -52,7 +52,7 @@ TEST_F(cq, channel)
 
 /* ------------------------------------------------------------------ */
 
-/* A connection; completions are the passive side's receives. */
+/* A connection; the passive side's receives complete in cq. */
 FIXTURE(comp) {
 	struct pair p;
 	struct rdma_cm_id *id;
@@ -78,7 +78,7 @@ FIXTURE_TEARDOWN(comp)
 	EXPECT_EQ(0, pair_down(&self->p));
 }
 
-/* One more completion, numbered from 1. It is there when this returns. */
+/* Completes one more receive. The wr_ids count from 1 on. */
 static int complete(FIXTURE_DATA(comp) *self, int flags)
 {
 	struct ibv_wc wc;
@@ -87,7 +87,7 @@ static int complete(FIXTURE_DATA(comp) *self, int flags)
 	    rdma_post_send(self->p.a, NULL, "x", 1, NULL, IBV_SEND_INLINE | flags) ||
 	    lib_wait_wc(self->p.a->send_cq, &wc, 1))
 		return -1;
-	/* The sender's may come a little earlier. */
+	/* The sender's completion may come a little earlier. */
 	usleep(20000);
 	return wc.status;
 }
@@ -121,12 +121,12 @@ TEST_F(comp, notify_once)
 	void *context = NULL;
 	struct ibv_wc wc[8];
 
-	/* Not requested */
+	/* Without a request, no event is raised. */
 	ASSERT_EQ(0, complete(self, 0));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	ASSERT_EQ(1, ibv_poll_cq(self->cq, 8, wc));
 
-	/* Once, however many follow */
+	/* A request raises one event, however many completions follow. */
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	ASSERT_EQ(0, complete(self, 0));
@@ -141,7 +141,7 @@ TEST_F(comp, notify_once)
 	EXPECT_EQ(1, self->cq->comp_events_completed);
 	ASSERT_EQ(2, ibv_poll_cq(self->cq, 8, wc));
 
-	/* The channel may be nonblocking */
+	/* The channel may be nonblocking. */
 	ASSERT_EQ(0, fcntl(self->ch->fd, F_SETFL, O_NONBLOCK));
 	EXPECT_FAILS(EAGAIN, ibv_get_cq_event(self->ch, &cq, &context));
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
@@ -159,13 +159,13 @@ TEST_F(comp, notify_solicited_only)
 	ASSERT_EQ(0, complete(self, IBV_SEND_SOLICITED));
 	EXPECT_EQ(self->cq, lib_cq_event(self->ch));
 
-	/* "Any" includes these */
+	/* A request for any completion includes solicited ones. */
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
 	ASSERT_EQ(0, complete(self, IBV_SEND_SOLICITED));
 	EXPECT_EQ(self->cq, lib_cq_event(self->ch));
 }
 
-/* Other events that were requested before make no difference. */
+/* Earlier requests for any completion make no difference. */
 TEST_F(comp, notify_solicited_only_after_ordinary_use)
 {
 	struct ibv_wc wc[8];
@@ -186,17 +186,17 @@ TEST_F(comp, notify_solicited_only_after_ordinary_use)
 	ASSERT_EQ(0, complete(self, IBV_SEND_SOLICITED));
 	EXPECT_EQ(self->cq, lib_cq_event(self->ch));
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
-	/* All are there, and nothing else. */
+	/* Both completions are there, and no other. */
 	EXPECT_EQ(2, ibv_poll_cq(self->cq, 8, wc));
 	EXPECT_EQ(0, ibv_poll_cq(self->cq, 8, wc));
 }
 
 #define RECVS	8
 
-/* How many have been received, and replaced. */
+/* Number of receives that have completed and been replaced */
 static int replaced;
 
-/* Never more than there are receives for: over iWARP that ends the connection. */
+/* Waits for receives: over iWARP, a send without one ends the connection. */
 static void *send_many(void *arg)
 {
 	struct rdma_cm_id *id = arg;
@@ -226,7 +226,7 @@ static bool replace(FIXTURE_DATA(comp) *self, int *posted)
 	return true;
 }
 
-/* Poll, request an event, poll again, wait: no completion is missed. */
+/* A loop that polls, requests an event, polls again and waits misses no completion. */
 TEST_F(comp, no_wakeup_is_lost)
 {
 	struct lib_thread t;
@@ -297,7 +297,7 @@ TEST_F(comp, destroy_waits_for_acks)
 	ASSERT_EQ(0, complete(self, 0));
 	ASSERT_TRUE(lib_readable(self->ch->fd, WAIT_MS));
 	ASSERT_EQ(0, ibv_get_cq_event(self->ch, &cq, &context));
-	/* By hand what rdma_destroy_qp() does */
+	/* As rdma_destroy_qp() does */
 	EXPECT_EQ(0, ibv_destroy_qp(id->qp));
 	id->qp = NULL;
 	START_BLOCKED(&t, destroy_cq, cq);
@@ -340,7 +340,7 @@ TEST_F(comp, resize)
 	}
 	ASSERT_EQ(0, ret);
 	EXPECT_LE(100, self->cq->cqe);
-	/* What is in it stays, and needs its room */
+	/* The CQ keeps its completions, and stays large enough for them. */
 	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 2));
 	EXPECT_LE(100, self->cq->cqe);
 	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 1 << 30));
@@ -351,7 +351,7 @@ TEST_F(comp, resize)
 	EXPECT_EQ(0, ibv_resize_cq(self->cq, 10));
 	EXPECT_LE(10, self->cq->cqe);
 	EXPECT_GT(100, self->cq->cqe);
-	/* The library has taken some of these from the kernel. */
+	/* Some of these completions are in the library's ring already, and count as well. */
 	for (i = 0; i < 4; i++)
 		ASSERT_EQ(0, complete(self, 0));
 	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 2));

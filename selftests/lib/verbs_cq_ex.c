@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Extended CQs: making them, iterating over completions, and being CQs as well.
+ * Extended CQs: creation, iteration over completions, and use as plain CQs.
  *
- * On the stock library no test goes on to where ibv_next_poll() says that there
- * are no more: librxe of rdma-core 44 loses its place there.
+ * With the stock library no test calls ibv_next_poll() after the last completion: librxe of
+ * rdma-core 44 loses its position there.
  */
 #include "lib_test.h"
 
@@ -12,7 +12,7 @@ FIXTURE(cqx) {
 	struct ibv_context *context;
 	struct ibv_comp_channel *ch;
 	struct ibv_cq_ex *ex;
-	struct ibv_cq *cq, *other;	/* ex, and that of the peer */
+	struct ibv_cq *cq, *other;	/* ex, and the peer's CQ */
 	struct ibv_mr *mr;
 	char buf[64];
 	uint64_t next;
@@ -72,7 +72,7 @@ FIXTURE_TEARDOWN(cqx)
 	EXPECT_EQ(0, ibv_destroy_comp_channel(self->ch));
 }
 
-/* More completions of receives, with one number after the other from 1. */
+/* Completes n more receives. The wr_ids count from 1 on. */
 static int complete(FIXTURE_DATA(cqx) *self, int n)
 {
 	struct ibv_wc wc;
@@ -83,7 +83,7 @@ static int complete(FIXTURE_DATA(cqx) *self, int n)
 		    lib_wait_wc(self->other, &wc, 1) || wc.status)
 			return -1;
 	}
-	/* The sender's may come a little earlier. */
+	/* The sender's completion may come a little earlier. */
 	usleep(20000);
 	return 0;
 }
@@ -95,7 +95,7 @@ static int start(FIXTURE_DATA(cqx) *self)
 	return ibv_start_poll(self->ex, &attr);
 }
 
-/* The next completion, in an iteration of its own: its number, or 0 */
+/* Returns the wr_id of the next completion, or 0. */
 static uint64_t iterate_once(FIXTURE_DATA(cqx) *self)
 {
 	uint64_t wr_id;
@@ -171,7 +171,7 @@ TEST_F(cqx, create_errors)
 	attr.comp_mask = 1U << 7;
 	EXPECT_TRUE(!ibv_create_cq_ex(self->context, &attr));
 	EXPECT_EQ(1, self->ch->refcnt);
-	if (is_stock())	/* leaves errno alone, ignores flags, crashes */
+	if (is_stock())	/* stock leaves errno alone, ignores flags, or crashes */
 		return;
 	EXPECT_REFUSED(EOPNOTSUPP, attr.comp_mask = 1U << 7);
 	attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
@@ -219,10 +219,10 @@ TEST_F(cqx, fields)
 	EXPECT_EQ(0, ibv_wc_read_slid(ex));
 	EXPECT_EQ(0, ibv_wc_read_sl(ex));
 	EXPECT_EQ(0, ibv_wc_read_dlid_path_bits(ex));
-	ibv_wc_read_src_qp(ex);	/* of a connected QP it says nothing */
+	ibv_wc_read_src_qp(ex);	/* undefined for a connected QP */
 	ibv_end_poll(ex);
 
-	/* One that failed */
+	/* A failed completion */
 	recv.wr_id = 78;
 	ASSERT_EQ(0, ibv_post_recv(self->p.p->qp, &recv, &bad_recv));
 	ASSERT_EQ(0, lib_modify_qp(self->p.p->qp, IBV_QPS_ERR));
@@ -235,7 +235,7 @@ TEST_F(cqx, fields)
 	EXPECT_EQ(ENOENT, start(self));
 }
 
-/* Fields that were not requested, and that do not exist, can be read nevertheless. */
+/* Fields that were not requested, or that the device lacks, are 0. */
 TEST_F(cqx, unasked_fields)
 {
 	struct ibv_cq_init_attr_ex attr = cq_attr(self);
@@ -253,7 +253,7 @@ TEST_F(cqx, unasked_fields)
 	EXPECT_EQ(0, ibv_wc_read_flow_tag(ex));
 	ibv_wc_read_tm_info(ex, &info);
 	EXPECT_EQ(0, info.tag | info.priv);
-	/* Outside of an iteration */
+	/* Calls outside of an iteration */
 	EXPECT_EQ(EINVAL, ibv_next_poll(ex));
 	ibv_end_poll(ex);
 	EXPECT_EQ(EINVAL, ibv_start_poll(ex, &(struct ibv_poll_cq_attr) { 1 }));
@@ -288,10 +288,10 @@ TEST_F(cqx, iterate_to_the_end_and_on)
 	ASSERT_EQ(0, ibv_next_poll(self->ex));
 	EXPECT_EQ(ENOENT, ibv_next_poll(self->ex));
 	EXPECT_EQ(ENOENT, ibv_next_poll(self->ex));
-	/* Still the last one */
+	/* The last completion is still current. */
 	EXPECT_EQ(2, self->ex->wr_id);
 	EXPECT_EQ(1, ibv_wc_read_byte_len(self->ex));
-	/* What comes meanwhile is seen */
+	/* The iteration continues with later completions. */
 	ASSERT_EQ(0, complete(self, 2));
 	ASSERT_EQ(0, ibv_next_poll(self->ex));
 	EXPECT_EQ(3, self->ex->wr_id);
@@ -304,7 +304,7 @@ TEST_F(cqx, iterate_to_the_end_and_on)
 	EXPECT_EQ(5, iterate_once(self));
 }
 
-/* Both ways of polling see one queue, in order, however far one got. */
+/* Iterations and ibv_poll_cq() share one queue, and keep its order. */
 TEST_F(cqx, both_ways_of_polling)
 {
 	struct ibv_wc wc[32];
@@ -323,7 +323,7 @@ TEST_F(cqx, both_ways_of_polling)
 	ASSERT_EQ(0, ibv_next_poll(self->ex));
 	EXPECT_EQ(expect++, self->ex->wr_id);
 	ibv_end_poll(self->ex);
-	/* Over the edge of whatever is kept, and all the rest */
+	/* More completions than the library has read ahead, then the rest */
 	n = ibv_poll_cq(self->cq, 18, wc);
 	ASSERT_EQ(18, n);
 	for (i = 0; i < n; i++)
@@ -338,7 +338,7 @@ TEST_F(cqx, both_ways_of_polling)
 	EXPECT_EQ(ENOENT, start(self));
 }
 
-/* The CQ outlives the QP, and what has not been looked at goes with the CQ. */
+/* The CQ outlives the QP, and is destroyed with unread completions. */
 TEST_F(cqx, destroy_with_completions)
 {
 	struct ibv_wc wc[8];
@@ -350,7 +350,7 @@ TEST_F(cqx, destroy_with_completions)
 	EXPECT_EQ(2, wc[0].wr_id);
 	ASSERT_EQ(0, start(self));
 	EXPECT_EQ(4, self->ex->wr_id);
-	/* In the middle of an iteration */
+	/* An iteration does not prevent the destruction. */
 	EXPECT_EQ(0, ibv_destroy_cq(self->cq));
 	self->cq = NULL;
 	EXPECT_EQ(0, self->ch->refcnt);
@@ -363,7 +363,7 @@ TEST_F(cqx, events)
 	ASSERT_EQ(0, complete(self, 3));
 	EXPECT_EQ(1, iterate_once(self));
 	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 0));
-	/* They were there before */
+	/* Earlier completions raise no event. */
 	EXPECT_TRUE(lib_quiet(self->ch->fd));
 	ASSERT_EQ(0, complete(self, 1));
 	EXPECT_EQ(self->cq, lib_cq_event_context(self->ch, &context));
@@ -469,7 +469,7 @@ static void *poll_some(void *arg)
 	return NULL;
 }
 
-/* Every completion is seen once, whoever polls how. */
+/* Each completion is seen once. */
 TEST_F(cqx, many_threads)
 {
 	struct crowd c = { .ex = self->ex, .lock = PTHREAD_MUTEX_INITIALIZER };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * For the tests of extended QPs.
- */
+/* Operations and attributes for the tests of extended QPs */
 #ifndef VERBS_EX_H
 #define VERBS_EX_H
 

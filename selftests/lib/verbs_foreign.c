@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Both libibverbs and rdma_ep in one process: the functions that the program is
- * linked with serve the objects of either. libibverbs' device is got through a
- * handle of dlopen(3), as programs do that load it themselves.
+ * libibverbs and rdma_ep in one process: the program's functions serve objects of both. The test
+ * opens the device of libibverbs through a handle of dlopen(3), as some programs do.
  */
 #include "lib_test.h"
 
-/* The GID that goes with the address, for connections to itself. */
+/* The last GID of the table, for connections to itself. Returns its index, or -1. */
 static int find_gid(struct ibv_context *context, struct ibv_port_attr *port, union ibv_gid *gid)
 {
 	struct ibv_gid_entry entry;
@@ -21,7 +20,6 @@ static int find_gid(struct ibv_context *context, struct ibv_port_attr *port, uni
 	return -1;
 }
 
-/* An RC QP that is connected to itself. */
 static int connect_self(struct ibv_context *context, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
@@ -109,7 +107,7 @@ static const char *use(struct objects *o)
 	struct ibv_wc wc[2];
 	void *context;
 
-	/* libsiw queries no SRQs, and its QPs need the connection manager. */
+	/* libsiw cannot query SRQs, and its QPs need the connection manager. */
 	if (lib_iwarp(o->context))
 		return NULL;
 	STEP(!ibv_query_srq(o->srq, &srq) && srq.max_wr >= 8);
@@ -143,7 +141,7 @@ FIXTURE(two)
 	struct objects stock, own;
 };
 
-/* The device called like ours, among libibverbs'. */
+/* The device of the list with the same name, or NULL */
 static struct ibv_device *same_device(struct ibv_device **list, struct ibv_device *device)
 {
 	for (; *list; list++)
@@ -205,7 +203,7 @@ TEST_F(two, side_by_side)
 	ASSERT_STEPS(destroy(&self->stock));
 }
 
-/* Our functions open a device of libibverbs' as well, and it stays one. */
+/* The program's ibv_open_device() opens a context of libibverbs for its devices. */
 TEST_F(two, open_a_stock_device)
 {
 	struct ibv_context *context = ASSERT_PTR(ibv_open_device(self->stock.context->device));
@@ -214,7 +212,7 @@ TEST_F(two, open_a_stock_device)
 	EXPECT_EQ(0, ibv_close_device(context));
 }
 
-/* What belongs to the one does not go with what belongs to the other. */
+/* An object of one library is refused with objects of the other. */
 TEST_F(two, do_not_mix)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();

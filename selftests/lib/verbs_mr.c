@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Protection domains, memory regions, and what the headers do by themselves.
- */
-/* The headers then define __ibv_get_device_list() as well (see below). */
+/* Protection domains, memory regions, and inline functions of the headers */
+/* With this, the headers define __ibv_get_device_list() (see below). */
 #define RDMA_STATIC_PROVIDERS none
 
 #include "lib_test.h"
 
-/* For programs that link statically; here nothing needs to be drawn in. */
+/* Statically linked programs name their providers here. There is none to name. */
 struct verbs_device_ops {
 	int unused;
 };
@@ -36,7 +34,7 @@ TEST(device_list)
 	EXPECT_EQ(num, i);
 	EXPECT_TRUE(found);
 	ibv_free_device_list(list);
-	/* The macro of the name comes to the same */
+	/* The macro of this name expands to the same call. */
 	list = ASSERT_PTR(ibv_get_device_list(NULL));
 	EXPECT_EQ(2, static_providers);
 	ibv_free_device_list(list);
@@ -102,13 +100,13 @@ TEST_F(mr, pd)
 	EXPECT_EQ(other, mr->pd);
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 	EXPECT_EQ(0, ibv_dealloc_pd(other));
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS_NULL(EINVAL, ibv_alloc_pd(NULL));
 	EXPECT_EQ(EINVAL, ibv_dealloc_pd(NULL));
 }
 
-/* It is the region of that memory; and is removed. */
+/* Checks that the region is that of the memory, and deregisters it. */
 static bool is_mr(struct ibv_mr *mr, FIXTURE_DATA(mr) *self, void *addr, size_t len)
 {
 	if (mr && mr->context == self->context && mr->pd == self->pd && mr->addr == addr &&
@@ -123,7 +121,7 @@ TEST_F(mr, constant_access)
 {
 	struct ibv_mr *mr, *other;
 
-	/* Not aligned, of any length */
+	/* Neither address nor length is aligned. */
 	mr = ASSERT_PTR(ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_LOCAL_WRITE));
 	other = ASSERT_PTR(__ibv_reg_mr(self->pd, self->buf + 3, 4099, IBV_ACCESS_REMOTE_READ, 1));
 	EXPECT_NE(mr->lkey, other->lkey);
@@ -144,7 +142,7 @@ TEST_F(mr, variable_access)
 	mr = __ibv_reg_mr(self->pd, self->buf, self->len, access, 0);
 	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 
-	/* Optional flags are never refused */
+	/* Optional flags are never refused. */
 	access |= IBV_ACCESS_RELAXED_ORDERING;
 	mr = ibv_reg_mr(self->pd, self->buf, self->len, access);
 	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
@@ -152,7 +150,7 @@ TEST_F(mr, variable_access)
 	mr = ibv_reg_mr_iova2(self->pd, self->buf, self->len, (uintptr_t)self->buf, access);
 	EXPECT_TRUE(is_mr(mr, self, self->buf, self->len));
 
-	/* At an address that is not the memory's. siw would not translate it. */
+	/* An iova that is not the memory's address, which siw would not translate */
 	if (lib_iwarp(self->context)) {
 		if (!is_stock())
 			EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr_iova(self->pd, self->buf, self->len,
@@ -185,17 +183,17 @@ TEST_F(mr, errors)
 	EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_REMOTE_ATOMIC));
 	EXPECT_FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, self->buf, 8193, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_TRUE(!ibv_reg_mr(self->pd, self->buf, 100, 1 << 19));
-	/* Around the end of the address space */
+	/* The range wraps at the end of the address space. */
 	EXPECT_TRUE(!ibv_reg_mr(self->pd, (void *)-4096UL, 8192, 0));
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr(NULL, self->buf, 1, 0));
 	EXPECT_EQ(EINVAL, ibv_dereg_mr(NULL));
 }
 
 /*
- * Where there is no memory, its size does not matter. (Whoever may not pin as much is told
- * that first.)
+ * A range without memory fails with EFAULT, whatever its size. (RLIMIT_MEMLOCK is checked before
+ * that.)
  */
 TEST_F(mr, large_region_without_memory)
 {
@@ -207,12 +205,12 @@ TEST_F(mr, large_region_without_memory)
 	hole = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ASSERT_TRUE(hole != MAP_FAILED);
 	ASSERT_EQ(0, munmap(hole, size));
-	/* As far as siw counts */
+	/* siw of Linux 6.1 and 6.12 counts pages in an int. */
 	if (!is_libsiw(self->context))
 		for (; size <= (size_t)1 << 42; size <<= 2)
 			EXPECT_FAILS_NULL(EFAULT, ibv_reg_mr(self->pd, hole, size,
 							     IBV_ACCESS_LOCAL_WRITE));
-	/* The last page ends at 0: siw itself does not look. */
+	/* The end of the last page wraps to 0, which siw itself does not check. */
 	errno = 0;
 	EXPECT_TRUE(!ibv_reg_mr(self->pd, (void *)-4096UL, 100, 0));
 	if (!is_libsiw(self->context))
@@ -236,13 +234,13 @@ TEST_F(mr, registration_for_an_id)
 	EXPECT_EQ(100, msgs->length);
 	EXPECT_EQ(0, rdma_dereg_mr(msgs));
 	EXPECT_EQ(0, rdma_dereg_mr(read));
-	/* The id's end is not the memory region's */
+	/* A memory region outlives its id. */
 	EXPECT_EQ(0, rdma_destroy_id(id));
 	EXPECT_EQ(self->buf, write->addr);
 	EXPECT_EQ(0, rdma_dereg_mr(write));
 }
 
-/* Pages that RDMA holds of this process */
+/* Pinned memory of this process, or -1 */
 static long pinned_kb(void)
 {
 	FILE *f = fopen("/proc/self/status", "r");
@@ -256,7 +254,7 @@ static long pinned_kb(void)
 	return kb;
 }
 
-/* Regions that a program leaves behind end with their context. */
+/* Regions that a program leaves behind are deregistered. */
 TEST_F(mr, close_device_with_memory)
 {
 	struct ibv_context *context;
@@ -271,12 +269,12 @@ TEST_F(mr, close_device_with_memory)
 	EXPECT_LT(pinned, pinned_kb());
 	EXPECT_EQ(0, ibv_close_device(context));
 	EXPECT_EQ(pinned, pinned_kb());
-	/* Other contexts keep theirs. */
+	/* Other contexts still work. */
 	mr = ASSERT_PTR(ibv_reg_mr(self->pd, self->buf, 1, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
 
-/* (ib_send_bw leaves a CQ.) */
+/* ib_send_bw leaves a CQ behind. */
 TEST_F(mr, close_device_with_queues)
 {
 	struct ibv_context *context = ASSERT_PTR(ibv_open_device(self->context->device));
@@ -287,7 +285,7 @@ TEST_F(mr, close_device_with_queues)
 	struct ibv_qp *qp = ASSERT_PTR(ibv_create_qp(pd, &attr));
 
 	EXPECT_EQ(0, ibv_close_device(context));
-	if (is_stock())	/* uses freed memory */
+	if (is_stock())	/* stock uses freed memory */
 		return;
 	EXPECT_EQ(ENOENT, ibv_destroy_qp(qp));
 	EXPECT_EQ(ENOENT, ibv_destroy_cq(cq));

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What libibverbs got after rdma-core 44 and programs of newer suites use
- * (ibv_rc_pingpong, for one): buffers that the library allocates, and memory
- * regions described by a structure. Not built for the stock libraries of older
- * suites, which lack the functions.
+ * Functions of libibverbs after rdma-core 44, which programs of newer suites call (for example
+ * ibv_rc_pingpong): buffers that the library allocates, and memory regions described by a
+ * structure. There is no verbs_newer.stock, as stock libraries of older suites lack the functions.
  */
 #include "lib_test.h"
 
-/* Again, as verbs.h may or may not have them. */
+/* Declared again, because older versions of verbs.h lack them */
 struct ibv_buf;
 struct ibv_mr_init_attr;
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
@@ -141,7 +140,7 @@ TEST_F(newer, reg_mr_ex)
 	EXPECT_FAILS_NULL(EINVAL, reg_mr_ex(self->pd, NULL));
 }
 
-/* ibv_devinfo(1) and pyverbs call it for each entry of the table. */
+/* ibv_devinfo(1) and pyverbs call ibv_query_gid_type() for each entry of the GID table. */
 TEST_F(newer, type_of_an_empty_gid_is_zero)
 {
 	int (*query)(struct ibv_context *context, uint8_t port_num, unsigned int index,

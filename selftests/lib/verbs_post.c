@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Posting work requests: lists, what is wrong with them, inline data.
- */
+/* Posting work requests: lists, invalid requests, inline data */
 #include "lib_test.h"
 
 FIXTURE(post) {
@@ -43,7 +41,6 @@ FIXTURE_TEARDOWN(post)
 	EXPECT_EQ(0, pair_down(&self->p));
 }
 
-/* One receive of self->is */
 static int receive(FIXTURE_DATA(post) *self, uint64_t wr_id)
 {
 	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &self->is, .num_sge = 1 }, *bad;
@@ -51,7 +48,6 @@ static int receive(FIXTURE_DATA(post) *self, uint64_t wr_id)
 	return ibv_post_recv(self->b, &wr, &bad);
 }
 
-/* One send of self->os */
 static int send_one(FIXTURE_DATA(post) *self)
 {
 	struct ibv_send_wr wr = {
@@ -61,7 +57,7 @@ static int send_one(FIXTURE_DATA(post) *self)
 	return ibv_post_send(self->a, &wr, &bad);
 }
 
-/* Sends with numbers from wr_id on, one entry of sge[] each */
+/* A list of sends with wr_ids from @wr_id on, each with one entry of sge[] */
 static void send_list(struct ibv_send_wr *wr, int n, uint64_t wr_id, struct ibv_sge *sge)
 {
 	int i;
@@ -106,11 +102,11 @@ TEST_F(post, lists)
 	send[1].imm_data = htonl(0x12345678);
 	ASSERT_EQ(0, ibv_post_recv(self->b, recv, &bad_recv));
 	ASSERT_EQ(0, ibv_post_send(self->a, send, &bad_send));
-	/* None is bad. */
+	/* No request is bad. */
 	if (!is_libsiw(self->a->context))
 		EXPECT_EQ(NULL, bad_recv);
 	EXPECT_EQ(NULL, bad_send);
-	/* The requests are the program's again */
+	/* The program may reuse the requests. */
 	memset(send, 0xff, sizeof(send));
 	memset(recv, 0xff, sizeof(recv));
 	ASSERT_EQ(0, lib_wait_wc(self->acq, wc, 3));
@@ -147,11 +143,11 @@ TEST_F(post, bad_send)
 	send[1].num_sge = self->cap.max_send_sge + 1;
 	EXPECT_EQ(EINVAL, ibv_post_send(self->a, send, &bad));
 	EXPECT_EQ(send + 1, bad);
-	/* The one before it has been posted, the one after it has not */
+	/* The request before the bad one has been posted, the next has not. */
 	EXPECT_WC(self->acq, 10, IBV_WC_SUCCESS);
 	EXPECT_TRUE(lib_no_wc(self->acq));
 
-	/* Too much inline */
+	/* Too much inline data */
 	send[0].next = NULL;
 	send[0].send_flags = IBV_SEND_INLINE;
 	sge[0].length = self->cap.max_inline_data + 1;
@@ -174,7 +170,7 @@ TEST_F(post, bad_recv)
 	recv[2].num_sge = self->cap.max_recv_sge + 1;
 	EXPECT_EQ(EINVAL, ibv_post_recv(self->b, recv, &bad));
 	EXPECT_EQ(recv + 2, bad);
-	/* 2 are in it: there is room for that much more */
+	/* The queue has 2 requests, and room for the others. */
 	recv[0].next = NULL;
 	for (i = 2; i <= self->cap.max_recv_wr && !ret; i++) {
 		bad = NULL;
@@ -185,7 +181,7 @@ TEST_F(post, bad_recv)
 	EXPECT_EQ(&recv[0], bad);
 }
 
-/* The queue has room for as much as was granted, in one list or several. */
+/* The queue holds as many requests as granted, in one list or several. */
 TEST_F(post, full_send_queue)
 {
 	int n = self->cap.max_send_wr, i;
@@ -199,7 +195,7 @@ TEST_F(post, full_send_queue)
 	for (i = 0; i <= n; i++)
 		sge[i] = self->os;
 	send_list(send, n + 1, 0, sge);
-	/* There are no receives: they stay */
+	/* Without receives, the sends stay in the queue. */
 	EXPECT_EQ(ENOMEM, ibv_post_send(self->a, send, &bad));
 	EXPECT_EQ(send + n, bad);
 	bad = NULL;
@@ -207,7 +203,7 @@ TEST_F(post, full_send_queue)
 	EXPECT_EQ(send + n, bad);
 }
 
-/* Inline data has been taken when the call returns, and needs no key. */
+/* ibv_post_send() copies inline data, which needs no key. */
 TEST_F(post, inline_data)
 {
 	int len = self->cap.max_inline_data, i;
@@ -241,12 +237,11 @@ TEST_F(post, inline_data)
 	free(text);
 }
 
-/* More than one packet, and more than there is room for. */
+/* A message of several packets, and one that is longer than its buffer */
 TEST_F(post, long_messages)
 {
 	struct ibv_wc wc;
 
-	/* More than a packet, and into a buffer that is too short */
 	self->os.length = 4096;
 	self->is.length = 4096;
 	ASSERT_EQ(0, receive(self, 0));
@@ -261,7 +256,7 @@ TEST_F(post, long_messages)
 	ASSERT_EQ(0, receive(self, 0));
 	ASSERT_EQ(0, send_one(self));
 	ASSERT_EQ(0, lib_wait_wc(self->acq, &wc, 1));
-	/* (iWARP does not tell the sender.) */
+	/* (iWARP does not report it to the sender.) */
 	if (!lib_iwarp(self->a->context))
 		EXPECT_NE(IBV_WC_SUCCESS, wc.status);
 	ASSERT_EQ(0, lib_wait_wc(self->bcq, &wc, 1));
@@ -287,7 +282,7 @@ TEST_F(post, wrong_key)
 		EXPECT_NE(IBV_WC_SUCCESS, wc.status);
 		EXPECT_EQ(1, wc.wr_id);
 	} else {
-		/* Found out at once: no kernel QP gets to see a wrong key */
+		/* rdma_ep refuses a wrong key before a kernel QP gets it. */
 		EXPECT_EQ(EINVAL, ibv_post_send(self->a, &send, &bad));
 		EXPECT_EQ(&send, bad);
 	}
@@ -295,7 +290,7 @@ TEST_F(post, wrong_key)
 	EXPECT_EQ(0, self->in[1]);
 }
 
-/* Memory has the addresses that it was registered with. */
+/* Requests use the addresses of the registration. */
 TEST_F(post, memory_at_another_address)
 {
 	struct ibv_mr *mr;
@@ -303,7 +298,7 @@ TEST_F(post, memory_at_another_address)
 
 	if (lib_iwarp(self->a->context))
 		SKIP(return, "siw's regions have the memory's addresses");
-	/* (the same offset in the page, which some devices want) */
+	/* Some devices need the same offset in the page. */
 	mr = ASSERT_PTR(ibv_reg_mr_iova(self->p.p->pd, self->in, sizeof(self->in),
 					0x7000000 + (uintptr_t)self->in % 4096,
 					IBV_ACCESS_LOCAL_WRITE));
@@ -319,7 +314,7 @@ TEST_F(post, memory_at_another_address)
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
 
-/* A request that is not signalled has no completion. */
+/* An unsignalled request has no completion. */
 TEST(unsignalled)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr();

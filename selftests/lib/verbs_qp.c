@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Making, moving and querying QPs.
- */
+/* Creating, modifying and querying QPs */
 #include "lib_test.h"
 
 FIXTURE(qp) {
@@ -53,7 +51,6 @@ TEST_F(qp, create)
 		EXPECT_NE(0, qp->qp_num);
 		EXPECT_EQ(IBV_QPS_RESET, qp->state);
 		EXPECT_EQ(0, qp->events_completed);
-		/* At least what was asked for */
 		EXPECT_LE(5, self->attr.cap.max_send_wr);
 		EXPECT_LE(9, self->attr.cap.max_recv_wr);
 		EXPECT_LE(2, self->attr.cap.max_send_sge);
@@ -62,7 +59,7 @@ TEST_F(qp, create)
 
 		memset(&init, 0, sizeof(init));
 		ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CAP, &init));
-		/* (siw has no such state.) */
+		/* siw has no such state. */
 		if (!lib_iwarp(self->context))
 			EXPECT_EQ(IBV_QPS_RESET, attr.qp_state);
 		EXPECT_EQ(types[i], init.qp_type);
@@ -72,7 +69,7 @@ TEST_F(qp, create)
 		EXPECT_EQ(1, init.sq_sig_all);
 		EXPECT_GRANTED(init.cap.max_send_wr, self->attr.cap.max_send_wr);
 		EXPECT_GRANTED(init.cap.max_recv_wr, self->attr.cap.max_recv_wr);
-		/* (libsiw does not tell that it gives more.) */
+		/* libsiw grants more than it returns. */
 		if (!is_stock() || !self->iwarp)
 			EXPECT_EQ(self->attr.cap.max_inline_data, init.cap.max_inline_data);
 		EXPECT_EQ(init.cap.max_send_sge, attr.cap.max_send_sge);
@@ -102,7 +99,7 @@ TEST_F(qp, create_errors)
 	attr = self->attr;
 	attr.send_cq = NULL;
 	attr.recv_cq = NULL;
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(self->pd, &attr));
 	EXPECT_FAILS_NULL(EINVAL, ibv_create_qp(NULL, &attr));
@@ -123,7 +120,7 @@ static int to_init(struct ibv_qp *qp)
 			     IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
-/* Connected to itself */
+/* Connects the QP to itself. */
 static int to_rtr(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
@@ -173,9 +170,9 @@ TEST_F(qp, through_the_states)
 	if (self->iwarp)
 		SKIP(return, "the states are InfiniBand's");
 	qp = ASSERT_PTR(ibv_create_qp(self->pd, &self->attr));
-	/* Not this way */
+	/* Invalid transitions */
 	EXPECT_EQ(EINVAL, to_rtr(qp));
-	EXPECT_EQ(EINVAL, lib_modify_qp(qp, IBV_QPS_INIT));	/* more is needed */
+	EXPECT_EQ(EINVAL, lib_modify_qp(qp, IBV_QPS_INIT));	/* attributes are missing */
 	EXPECT_EQ(EINVAL, lib_modify_qp(qp, IBV_QPS_ERR + 50));
 	EXPECT_EQ(IBV_QPS_RESET, qp->state);
 
@@ -203,20 +200,20 @@ TEST_F(qp, through_the_states)
 	EXPECT_EQ(1, attr.ah_attr.grh.sgid_index);
 	EXPECT_EQ(64, attr.ah_attr.grh.hop_limit);
 
-	/* Without a state */
+	/* An attribute without a state */
 	attr.min_rnr_timer = 7;
 	EXPECT_EQ(0, ibv_modify_qp(qp, &attr, IBV_QP_MIN_RNR_TIMER));
 	EXPECT_EQ(IBV_QPS_RTS, qp->state);
 	ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_MIN_RNR_TIMER, &init));
 	EXPECT_EQ(7, attr.min_rnr_timer);
 
-	/* Reserved bits may be asked for, later ones not */
+	/* A query may have reserved bits in its mask, but no later ones. */
 	attr.min_rnr_timer = 0;
 	ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_RATE_LIMIT - 1, &init));
 	EXPECT_EQ(7, attr.min_rnr_timer);
 	EXPECT_EQ(EOPNOTSUPP, ibv_query_qp(qp, &attr, IBV_QP_RATE_LIMIT, &init));
 
-	/* An old value is refreshed */
+	/* The query updates qp->state. */
 	qp->state = IBV_QPS_INIT;
 	ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_STATE, &init));
 	EXPECT_EQ(IBV_QPS_RTS, qp->state);
@@ -249,7 +246,7 @@ TEST_F(qp, flushed_in_the_error_state)
 	ASSERT_EQ(0, lib_modify_qp(qp, IBV_QPS_ERR));
 	wc = EXPECT_WC(self->cq, 3, IBV_WC_WR_FLUSH_ERR);
 	EXPECT_EQ(qp->qp_num, wc.qp_num);
-	/* Posting is still allowed */
+	/* Posting is still allowed. */
 	ASSERT_EQ(0, ibv_post_send(qp, &send, &bad_send));
 	EXPECT_WC(self->cq, 4, IBV_WC_WR_FLUSH_ERR);
 	EXPECT_EQ(0, ibv_destroy_qp(qp));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Creating extended QPs, and the operations that they offer. Posting is in verbs_wr.c.
- */
+/* Creating extended QPs, and the operations that they offer; verbs_wr.c tests posting */
 #include "verbs_ex.h"
 
 FIXTURE(qpx) {
@@ -67,7 +65,7 @@ TEST_F(qpx, create)
 		EXPECT_EQ(0, ibv_destroy_qp(qp));
 	}
 
-	/* Without the flags it is a plain one */
+	/* Without send_ops_flags, the QP is a plain one. */
 	attr = self->attr;
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD;
 	qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &attr));
@@ -77,7 +75,7 @@ TEST_F(qpx, create)
 	qp = ASSERT_PTR(ibv_create_qp(self->pd, &plain));
 	EXPECT_TRUE(!ibv_qp_to_qp_ex(qp));
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
-	/* And there may be flags, but no bit in them */
+	/* create_flags may be given, but must be 0. */
 	attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	attr.create_flags = 0;
 	qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &attr));
@@ -137,7 +135,7 @@ TEST_F(qpx, create_errors)
 	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_qp_ex(self->context, &attr));
 	EXPECT_REFUSED(EINVAL, attr.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
 	EXPECT_REFUSED(EINVAL, attr.cap.max_send_wr = 1 << 30);
-	if (is_stock())	/* may have these; crashes on the others */
+	if (is_stock())	/* stock may have these, and crashes on the others */
 		return;
 	for (i = 0; i < ARRAY_SIZE(users_only); i++)
 		EXPECT_REFUSED(EOPNOTSUPP, attr.send_ops_flags |= users_only[i]);
@@ -147,7 +145,7 @@ TEST_F(qpx, create_errors)
 	EXPECT_TRUE(!ibv_qp_to_qp_ex(NULL));
 }
 
-/* The state decides, and a refused list is dropped. */
+/* The QP's state forbids the list, which is dropped. */
 TEST_F(qpx, wrong_state)
 {
 	struct ibv_qp_ex *ex;
@@ -162,7 +160,7 @@ TEST_F(qpx, wrong_state)
 	EXPECT_EQ(0, ibv_destroy_qp(qp));
 }
 
-/* Begins a list with an operation; the first error is the one that is reported. */
+/* The list begins with an operation that fails, and this first error is reported. */
 #define EXPECT_NOT_OFFERED(_op) do { \
 	ibv_wr_start(ex); \
 	_op; \
@@ -191,7 +189,6 @@ TEST_F(qpx, not_asked_for)
 
 #define QKEY	0x1234567
 
-/* A datagram QP that sends to itself. */
 static int to_rts(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
@@ -233,7 +230,7 @@ TEST_F(qpx, datagrams)
 	mr = ASSERT_PTR(ibv_reg_mr(self->pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE));
 	sge.lkey = mr->lkey;
 
-	/* The address before the data, and after it */
+	/* The address after the data, then before it */
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, ibv_post_recv(qp, &recv, &bad));
 		ibv_wr_start(ex);
@@ -251,7 +248,7 @@ TEST_F(qpx, datagrams)
 		EXPECT_EQ(0, wc[0].status | wc[1].status);
 		EXPECT_EQ(40 + 30 + i, wc[wc[0].wr_id == 7 ? 0 : 1].byte_len);
 	}
-	/* One without an address; stock may send it anywhere. */
+	/* The last datagram has no address. Stock may send it anywhere. */
 	for (n = 1; n < 11 && !is_stock(); n += 3) {
 		ibv_wr_start(ex);
 		for (i = 0; i < n; i++) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The calls of rdma_verbs.h that post to an id and wait for its completions.
- */
+/* The calls of rdma_verbs.h that post to an id and wait for its completions */
 #include "lib_test.h"
 
 FIXTURE(rdma) {
@@ -11,7 +9,7 @@ FIXTURE(rdma) {
 	struct ibv_mr *out_mr, *in_mr, *read_mr, *write_mr;
 };
 
-/* a works on "out", b has "in"; and both are open for a's reads and writes. */
+/* a works on "out". b has "in", with regions for messages, remote reads and remote writes. */
 FIXTURE_SETUP(rdma)
 {
 	int i;
@@ -151,7 +149,7 @@ TEST_F(rdma, read)
 	EXPECT_EQ(0, memcmp(self->out, self->in + 130, 50));
 }
 
-/* It names no memory, and only says that the peer's QP is there. */
+/* A READ of no bytes accesses no memory. It only shows that the peer's QP answers. */
 TEST_F(rdma, read_of_no_bytes_completes)
 {
 	struct ibv_sge empty = { (uintptr_t)self->out, 0, self->out_mr->lkey };
@@ -162,14 +160,14 @@ TEST_F(rdma, read_of_no_bytes_completes)
 	ASSERT_EQ(0, rdma_post_readv(self->a, (void *)2, &empty, 1, 0,
 				     (uintptr_t)self->in, self->read_mr->rkey));
 	EXPECT_EQ(0, sent(self, 2, IBV_WC_RDMA_READ));
-	/* The connection goes on. */
+	/* The connection still works. */
 	ASSERT_EQ(0, rdma_post_write(self->a, (void *)3, self->out, 33,
 				     self->out_mr, 0, (uintptr_t)self->in, self->write_mr->rkey));
 	EXPECT_EQ(0, sent(self, 3, IBV_WC_RDMA_WRITE));
 	EXPECT_TRUE(lib_arrived(self->in, self->out, 33));
 }
 
-/* And from the passive side, whose QP is open for it as well */
+/* The QP of the active side grants remote writes as well. */
 TEST_F(rdma, write_from_the_passive_side)
 {
 	struct ibv_mr *mr = ASSERT_PTR(rdma_reg_write(self->a, self->out, sizeof(self->out)));
@@ -185,9 +183,9 @@ TEST_F(rdma, write_from_the_passive_side)
 }
 
 /*
- * A write that the peer must not take. The writer is told; not over iWARP, there
- * the peer ends the connection, maybe before the request is done. (Then siw
- * flushes it, or says that it failed here.)
+ * A write that the peer must refuse. The writer gets an error. Over iWARP the peer ends the
+ * connection instead, maybe before the request completes. (Then siw flushes the request, or
+ * reports a local error.)
  */
 static bool refused(FIXTURE_DATA(rdma) *self, uint32_t rkey)
 {
@@ -224,7 +222,7 @@ TEST_F(rdma, memory_for_reading_is_not_for_writing)
 	EXPECT_TRUE(refused(self, self->read_mr->rkey));
 }
 
-/* The inlines return -1 and errno, unlike what they call. */
+/* The inline functions return -1 with errno, unlike the functions that they call. */
 TEST_F(rdma, errors)
 {
 	struct ibv_sge sge[64] = {};
@@ -258,7 +256,7 @@ TEST_F(rdma, get_comp_blocks)
 		EXPECT_RETURNS(i, &t);
 		EXPECT_EQ(0, sent(self, 7, IBV_WC_SEND));
 	}
-	/* Blocked in ibv_get_cq_event(), where threads can be cancelled */
+	/* ibv_get_cq_event() is a cancellation point. */
 	START_BLOCKED(&t, get_recv_comp, self->b);
 	EXPECT_CANCELLED(&t);
 }

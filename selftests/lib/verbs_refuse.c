@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a software device does not have, and no kernel consumer can offer: each
- * call says so, also about objects that can not exist.
+ * Calls for features that software devices lack, or that a kernel consumer of verbs cannot
+ * offer. Each is refused, also with objects that no call can create.
  */
 #include "lib_test.h"
 
@@ -37,12 +37,12 @@ FIXTURE_TEARDOWN(refuse)
 #define NOT_MADE(_call)	EXPECT_FAILS_NULL(EOPNOTSUPP, _call)
 #define NOT_DONE(_call)	EXPECT_EQ(EOPNOTSUPP, _call)
 
-/* Memory of other kinds */
+/* Null regions, device memory, dmabufs, memory windows */
 TEST_F(refuse, memory)
 {
 	struct ibv_alloc_dm_attr dm_attr = { .length = 64 };
 	struct ibv_sge sge = {};
-	/* What cannot be made has no place to be destroyed. */
+	/* Imitations of objects that cannot be created */
 	struct ibv_dm dm = { .context = self->c };
 	struct ibv_mw mw = { .context = self->c, .pd = self->pd, .type = IBV_MW_TYPE_1 };
 	struct ibv_mw_bind bind = {};
@@ -52,7 +52,7 @@ TEST_F(refuse, memory)
 	NOT_MADE(ibv_reg_dm_mr(self->pd, &dm, 0, 64, 0));
 	NOT_MADE(ibv_reg_dmabuf_mr(self->pd, 0, 4096, 0, -1, 0));
 	NOT_DONE(ibv_free_dm(&dm));
-	if (is_stock())	/* rxe has memory windows, newer ones on-demand paging */
+	if (is_stock())	/* rxe has memory windows, newer versions on-demand paging */
 		return;
 	NOT_DONE(ibv_advise_mr(self->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
 	NOT_MADE(ibv_alloc_mw(self->pd, IBV_MW_TYPE_1));
@@ -79,7 +79,7 @@ TEST_F(refuse, odds_and_ends)
 	NOT_DONE(ibv_query_rt_values_ex(self->c, &values));
 	NOT_DONE(ibv_modify_qp_rate_limit(self->qp, &rate));
 	NOT_DONE(ibv_post_srq_ops(self->srq, &op, &bad_op));
-	if (!is_stock())	/* leaves it as it was */
+	if (!is_stock())	/* stock leaves bad_op unchanged */
 		EXPECT_EQ(&op, bad_op);
 	NOT_MADE(ibv_import_pd(self->c, 1));
 	NOT_MADE(ibv_import_mr(self->pd, 1));
@@ -96,7 +96,7 @@ TEST_F(refuse, odds_and_ends)
 	EXPECT_EQ(0, dev.max_dm_size | dev.raw_packet_caps | dev.completion_timestamp_mask);
 }
 
-/* Raw packets, and what steers them */
+/* Raw packets, and their flows, counters and work queues */
 TEST_F(refuse, packets)
 {
 	struct ibv_flow_attr flow_attr = { .size = sizeof(flow_attr), .port = 1 };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Changing memory regions: ibv_rereg_mr(3).
- */
+/* Changing memory regions: ibv_rereg_mr(3) */
 #include "lib_test.h"
 
 #define LOCAL	IBV_ACCESS_LOCAL_WRITE
@@ -9,8 +7,8 @@
 
 FIXTURE(rereg) {
 	struct pair p;
-	struct ibv_pd *pd;	/* another one */
-	struct ibv_mr *mr;	/* of the passive side, on mem[0], to be written */
+	struct ibv_pd *pd;	/* not that of mr */
+	struct ibv_mr *mr;	/* of the passive side, on mem[0], for remote writes */
 	char mem[2][4096];
 };
 
@@ -30,8 +28,8 @@ FIXTURE_TEARDOWN(rereg)
 }
 
 /*
- * No driver of a software device changes the memory or the PD of a region. That of rxe
- * changes access from Linux 6.5 on, which the stock library does not ask it to.
+ * No driver of a software device changes the memory or the PD of a region. rxe changes the
+ * access from Linux 6.5 on, but the stock library does not use that.
  */
 static bool changes_access(FIXTURE_DATA(rereg) *self)
 {
@@ -41,7 +39,7 @@ static bool changes_access(FIXTURE_DATA(rereg) *self)
 	       strncmp(u.release, "6.1.", 4);
 }
 
-/* What became of a remote write to an address of the region? */
+/* Status of a remote write to an address of the region, or -1 */
 static int write_at(FIXTURE_DATA(rereg) *self, const void *at, uint32_t rkey)
 {
 	struct ibv_wc wc;
@@ -53,8 +51,8 @@ static int write_at(FIXTURE_DATA(rereg) *self, const void *at, uint32_t rkey)
 }
 
 /*
- * A remote write that must not be done. The writer is told; not over iWARP, there
- * the peer ends the connection.
+ * A remote write that must not be executed. The writer gets an error. Over iWARP it gets none,
+ * and the peer ends the connection.
  */
 static bool refused(FIXTURE_DATA(rereg) *self, char *at, uint32_t rkey)
 {
@@ -81,7 +79,7 @@ TEST_F(rereg, bad_input)
 		  ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 			       self->mem[1], 0, 0));
 	EXPECT_EQ(EINVAL, errno);
-	/* Not to be changed, and yet given */
+	/* The access is given, but is not to be changed. */
 	EXPECT_EQ(IBV_REREG_MR_ERR_INPUT,
 		  ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_PD, self->pd, NULL, 0, LOCAL));
 	EXPECT_EQ(EINVAL, errno);
@@ -99,7 +97,7 @@ TEST_F(rereg, bad_input)
 	EXPECT_EQ(IBV_WC_SUCCESS, write_at(self, self->mem[0], was.rkey));
 }
 
-/* A peer that was told the keys goes on to use them. */
+/* A peer continues to use the keys that it has received. */
 TEST_F(rereg, access_changed_keeps_keys)
 {
 	struct ibv_mr was = *self->mr;
@@ -121,7 +119,7 @@ TEST_F(rereg, access_refused_keeps_the_region)
 	struct ibv_mr was = *self->mr;
 
 	errno = 0;
-	/* Remote access needs local access */
+	/* Remote write access needs local write access. */
 	EXPECT_EQ(IBV_REREG_MR_ERR_CMD,
 		  ibv_rereg_mr(self->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL,
 			       0, IBV_ACCESS_REMOTE_WRITE));
@@ -131,7 +129,6 @@ TEST_F(rereg, access_refused_keeps_the_region)
 	EXPECT_TRUE(lib_arrived(self->mem[0], "hi", 3));
 }
 
-/* Memory that may only be read stays so, though it is pinned. */
 TEST_F(rereg, read_only_memory_is_not_made_writable)
 {
 	struct ibv_mr *mr;
@@ -150,7 +147,7 @@ TEST_F(rereg, read_only_memory_is_not_made_writable)
 	EXPECT_EQ(0, ibv_dereg_mr(mr));
 }
 
-/* The answer is the stock one, and the region and its keys stay. */
+/* The error is that of the stock libraries, and the region keeps its keys. */
 TEST_F(rereg, memory_and_pd_are_not_supported)
 {
 	const int t = IBV_REREG_MR_CHANGE_TRANSLATION;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Shared receive queues. What ibv_create_srq_ex(3) and ibv_post_srq_recv(3) say is in
+ * Shared receive queues. The tests of ibv_create_srq_ex(3) and ibv_post_srq_recv(3) are in
  * page_*.c.
  */
 #include "lib_test.h"
@@ -72,7 +72,7 @@ TEST_F(srq, create_and_query)
 	EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 
-	/* "Irrelevant for ibv_create_srq": many programs do not set it. */
+	/* srq_limit is "irrelevant for ibv_create_srq", and many programs do not set it. */
 	if (!is_stock()) {
 		attr.attr.srq_limit = 0xdeadbeef;
 		srq = ASSERT_PTR(ibv_create_srq(self->pd, &attr));
@@ -86,7 +86,7 @@ TEST_F(srq, create_and_query)
 	attr.attr.max_wr = 1;
 	attr.attr.max_sge = self->dev.max_srq_sge + 1;
 	EXPECT_FAILS_NULL(EINVAL, ibv_create_srq(self->pd, &attr));
-	if (is_stock())	/* crashes */
+	if (is_stock())	/* stock crashes */
 		return;
 	EXPECT_FAILS_NULL(EINVAL, ibv_create_srq(NULL, &attr));
 	EXPECT_FAILS_NULL(EINVAL, ibv_create_srq(self->pd, NULL));
@@ -94,7 +94,7 @@ TEST_F(srq, create_and_query)
 	EXPECT_EQ(EINVAL, ibv_destroy_srq(NULL));
 }
 
-/* A basic SRQ has no CQ: that is an attribute of XRC SRQs. */
+/* A CQ is an attribute of XRC SRQs. */
 TEST_F(srq, basic_srq_has_no_cq)
 {
 	struct ibv_srq_init_attr_ex attr = {
@@ -150,13 +150,13 @@ TEST_F(srq, modify)
 	attr.max_wr = 3;
 	EXPECT_EQ(EINVAL, ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
-	if (!is_stock())	/* crashes */
+	if (!is_stock())	/* stock crashes */
 		EXPECT_EQ(EINVAL, ibv_modify_srq(NULL, &attr, IBV_SRQ_LIMIT));
 }
 
 /* ------------------------------------------------------------------ */
 
-/* ibv_create_qp(3): they are ignored if the QP is to be associated with an SRQ. */
+/* ibv_create_qp(3): max_recv_wr and max_recv_sge are ignored if the QP has an SRQ. */
 TEST_F(srq, qp_ignores_receive_capabilities)
 {
 	struct ibv_qp_init_attr attr = lib_qp_attr_on(self->cq);
@@ -176,7 +176,7 @@ TEST_F(srq, qp_ignores_receive_capabilities)
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 }
 
-#define PLACE	8	/* of a message */
+#define PLACE	8	/* bytes for each message */
 
 /* Posts a list of @n receives of @sges entries each, for a message of @sges bytes. */
 static int post_list(struct ibv_srq *srq, struct ibv_mr *mr, uint64_t first, int n, int sges)
@@ -195,11 +195,11 @@ static int post_list(struct ibv_srq *srq, struct ibv_mr *mr, uint64_t first, int
 		};
 	}
 	ret = ibv_post_srq_recv(srq, wr, &bad);
-	/* None is bad. (rxe's stock library leaves it alone.) */
+	/* No request is bad. (librxe leaves bad alone.) */
 	return ret ?: !is_stock() && bad ? -1 : 0;
 }
 
-/* Lists of all lengths, with more entries and fewer: each receive is used, in order. */
+/* Lists of several lengths and numbers of entries: each receive is used, in order. */
 TEST_F(srq, lists)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 64, .max_sge = 3 } };
@@ -226,7 +226,7 @@ TEST_F(srq, lists)
 						    IBV_SEND_INLINE | IBV_SEND_SIGNALED));
 			ASSERT_EQ(0, lib_wait_wc(p.a->send_cq, &wc, 1));
 			ASSERT_EQ(IBV_WC_SUCCESS, wc.status);
-			/* Between a message and the poll */
+			/* A post between a message and its poll */
 			if (more-- > 0)
 				ASSERT_EQ(0, post_list(p.p->srq, mr, posted++, 1, sges));
 			ASSERT_EQ(0, lib_wait_wc(p.p->recv_cq, &wc, 1));
@@ -246,7 +246,7 @@ static void *destroy_srq(void *srq)
 	return (void *)(long)ibv_destroy_srq(srq);
 }
 
-/* Fewer requests than the limit raise an event, which must be acknowledged. */
+/* Fewer requests than the limit raise an event. ibv_destroy_srq() waits for its acknowledgment. */
 TEST_F(srq, limit_event)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 8, .max_sge = 1 } };
@@ -267,7 +267,7 @@ TEST_F(srq, limit_event)
 	ASSERT_EQ(0, pair_accept(&p));
 
 	mr = ASSERT_PTR(rdma_reg_msgs(p.p, self->buf, sizeof(self->buf)));
-	/* (of an id with an SRQ this goes to the SRQ) */
+	/* rdma_post_recv() posts to the SRQ of the id. */
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, rdma_post_recv(p.p, NULL, self->buf, 64, mr));
 	ASSERT_EQ(0, ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));

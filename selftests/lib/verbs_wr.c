@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Posting with functions: ibv_wr_start() to ibv_wr_complete().
- */
+/* Posting with functions: ibv_wr_start() to ibv_wr_complete() */
 #include "verbs_ex.h"
 
 #define REMOTE \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* a posts; b is a plain QP that receives, and whose "in" is open to a. */
+/* a posts. b is a plain QP that receives, and grants a access to "in". */
 FIXTURE(wr) {
 	struct pair p;
 	struct ibv_qp_ex *a;
@@ -81,20 +79,18 @@ static void set_id(FIXTURE_DATA(wr) *self, uint64_t wr_id, unsigned int flags)
 	self->a->wr_flags = flags;
 }
 
-/* The first bytes of "out". */
 static void set_out(FIXTURE_DATA(wr) *self, uint32_t len)
 {
 	ibv_wr_set_sge(self->a, self->out_mr->lkey, (uintptr_t)self->out, len);
 }
 
-/* Adds a signalled send to the list, whose data is to be set. */
+/* Adds a signalled send to the list. The caller sets its data. */
 static void add_send(FIXTURE_DATA(wr) *self, uint64_t wr_id)
 {
 	set_id(self, wr_id, IBV_SEND_SIGNALED);
 	ibv_wr_send(self->a);
 }
 
-/* A message of that many bytes, as one list. */
 static int send_one(FIXTURE_DATA(wr) *self, uint64_t wr_id, uint32_t len)
 {
 	ibv_wr_start(self->a);
@@ -103,7 +99,7 @@ static int send_one(FIXTURE_DATA(wr) *self, uint64_t wr_id, uint32_t len)
 	return ibv_wr_complete(self->a);
 }
 
-/* The next completion of a sender or receiver is this. */
+/* The next completion has this wr_id and opcode, and no error. */
 static bool completed(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_opcode opcode)
 {
 	struct ibv_wc wc = {};
@@ -115,7 +111,7 @@ static bool completed(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_opcode opco
 	return false;
 }
 
-/* Nothing has been posted, and the QP can go on. */
+/* Nothing has been posted, and the QP still works. */
 static bool nothing_happened(FIXTURE_DATA(wr) *self)
 {
 	return lib_no_wc(self->acq) && lib_no_wc(self->bcq) &&
@@ -133,18 +129,18 @@ TEST_F(wr, send)
 	EXPECT_TRUE(completed(self->bcq, 100, IBV_WC_RECV));
 	EXPECT_EQ(0, memcmp(self->in, self->out, 200));
 	EXPECT_EQ(0, self->in[25]);
-	/* Nothing at all */
+	/* A message without data */
 	ibv_wr_start(self->a);
 	add_send(self, 2);
 	EXPECT_EQ(0, ibv_wr_complete(self->a));
 	EXPECT_TRUE(completed(self->acq, 2, IBV_WC_SEND));
 	EXPECT_TRUE(completed(self->bcq, 101, IBV_WC_RECV));
-	/* Not even a request */
+	/* A list without a request */
 	ibv_wr_start(self->a);
 	EXPECT_EQ(0, ibv_wr_complete(self->a));
 }
 
-/* The older way of posting goes on working. */
+/* ibv_post_send() still works. */
 TEST_F(wr, plain_posts)
 {
 	ASSERT_EQ(0, receive(self, 2));
@@ -234,7 +230,7 @@ TEST_F(wr, atomics)
 	EXPECT_EQ(99, self->in[3]);
 }
 
-/* Whether a key can be invalidated is the driver's decision: rxe refuses regions. */
+/* The driver decides whether a key can be invalidated: rxe refuses keys of regions. */
 TEST_F(wr, send_with_invalidate)
 {
 	struct ibv_wc out, in;
@@ -255,7 +251,7 @@ TEST_F(wr, send_with_invalidate)
 	EXPECT_EQ(100, in.wr_id);
 }
 
-/* Several in one list: in order, and only those complete that are to. */
+/* The requests of a list stay in order, and only signalled ones complete. */
 TEST_F(wr, list)
 {
 	int i;
@@ -276,10 +272,10 @@ TEST_F(wr, list)
 	EXPECT_TRUE(lib_no_wc(self->acq));
 }
 
-/* The data is taken when the function is called. */
+/* ibv_wr_set_inline_data() copies the data. */
 TEST_F(wr, inline_data)
 {
-	/* rxe looks at the flag, though no page says that it is needed */
+	/* librxe needs the flag, which no manual page requires. */
 	unsigned int flag = is_stock() ? IBV_SEND_INLINE : 0;
 	char text[16] = "before";
 	struct ibv_data_buf list[3] = { { text, 3 }, { NULL, 0 }, { text + 8, 5 } };
@@ -309,7 +305,7 @@ TEST_F(wr, inline_data)
 	EXPECT_EQ(0, strcmp("onetwo!", (char *)self->in));
 }
 
-/* The last call that sets data counts; the flag does not. */
+/* The last call that sets data counts, whatever the flag. */
 TEST_F(wr, data_set_again)
 {
 	static const int lengths[] = { 24, 7, 0 };
@@ -335,7 +331,7 @@ TEST_F(wr, data_set_again)
 	}
 }
 
-/* An error of one request drops them all. */
+/* An error of one request drops all of the list. */
 TEST_F(wr, errors)
 {
 	struct ibv_sge *list = calloc(self->cap.max_send_sge + 1, sizeof(*list));
@@ -384,7 +380,7 @@ static int fill(FIXTURE_DATA(wr) *self, int n)
 	return ibv_wr_complete(self->a);
 }
 
-/* A list that there is no room for is not posted in part. */
+/* A list that does not fit is not posted in part. */
 TEST_F(wr, full_queue)
 {
 	int n = self->cap.max_send_wr, i;
@@ -392,7 +388,7 @@ TEST_F(wr, full_queue)
 	ASSERT_LE(8, n);
 	EXPECT_EQ(ENOSPC, fill(self, n + 1));
 	EXPECT_TRUE(nothing_happened(self));
-	/* There are no receives: they stay (and do not over iWARP) */
+	/* Without receives, the sends stay in the queue (except over iWARP). */
 	if (self->iwarp)
 		return;
 	EXPECT_EQ(0, fill(self, n - 2));
@@ -407,7 +403,7 @@ TEST_F(wr, full_queue)
 	EXPECT_TRUE(nothing_happened(self));
 }
 
-/* More often than the queue is long, and never a completion. */
+/* More requests than the queue has entries, without a completion */
 TEST_F(wr, unsignalled)
 {
 	int n = 2 * self->cap.max_send_wr, i;
@@ -451,19 +447,19 @@ TEST_F(wr, unsupported_operations_are_null)
 	EXPECT_TRUE(a->wr_bind_mw == NULL);
 	EXPECT_TRUE(a->wr_send_tso == NULL);
 	EXPECT_TRUE(a->wr_atomic_write == NULL);
-	/* wr_flush of newer headers; older stock libraries have no room for it. */
+	/* wr_flush of newer headers, for which older stock libraries have no room */
 	if (!is_stock())
 		EXPECT_TRUE((&a->wr_atomic_write)[1] == NULL);
 }
 
-/* These crash the stock library, or are lost there. */
+/* The stock library crashes on these calls, or ignores them. */
 TEST_F(wr, misuse)
 {
 	struct ibv_qp_ex *a = self->a;
 
 	if (is_stock())
 		SKIP(return, "the stock library crashes");
-	/* Not begun */
+	/* Without ibv_wr_start() */
 	EXPECT_EQ(EINVAL, ibv_wr_complete(a));
 	ibv_wr_abort(a);
 	ibv_wr_send(a);
@@ -476,7 +472,7 @@ TEST_F(wr, misuse)
 	EXPECT_REFUSED_SEND(EINVAL, ibv_wr_set_sge_list(a, 1, NULL));
 	EXPECT_REFUSED_SEND(EINVAL, ibv_wr_set_inline_data_list(a, 1, NULL));
 	EXPECT_REFUSED_SEND(EINVAL, ibv_wr_set_ud_addr(a, NULL, 1, 1));
-	/* The first error is the one that is reported */
+	/* The first error is reported. */
 	ibv_wr_start(a);
 	ibv_wr_send(a);
 	ibv_wr_set_xrc_srqn(a, 1);
@@ -485,7 +481,7 @@ TEST_F(wr, misuse)
 	EXPECT_TRUE(nothing_happened(self));
 }
 
-/* An unknown key is refused at once, with all of the list. */
+/* An unknown key is refused at once, with the whole list. */
 TEST_F(wr, bad_key)
 {
 	int n = self->cap.max_send_wr, i;
@@ -552,7 +548,7 @@ TEST_F(wr, many_threads)
 	struct ibv_wc wc;
 	int i;
 
-	/* Never more than there are receives for: that ends iWARP's connection. */
+	/* A send without a receive ends the connection over iWARP. */
 	ASSERT_EQ(0, sem_init(&self->window, 0, 8));
 	ASSERT_EQ(0, receive(self, 8));
 	for (i = 0; i < 2; i++)

@@ -2,7 +2,7 @@
 /*
  * XRC through the library: ibv_open_xrcd(3), ibv_open_qp(3), ibv_create_srq_ex(3),
  * ibv_get_srq_num(3), ibv_create_qp_ex(3), rdma_create_srq_ex(3) and synchronous
- * endpoints, as rdma_xserver and rdma_xclient use them. On the mock device.
+ * endpoints, as rdma_xserver and rdma_xclient use them. The tests run on the mock device.
  */
 #include "lib_test.h"
 #include "lib_mock.h"
@@ -88,7 +88,7 @@ TEST_F(xrc, domains)
 	EXPECT_FAILS_NULL(EAGAIN, lib_open_xrcd(self->context, self->file, 0));
 	a = ASSERT_PTR(lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL | O_RDWR));
 	EXPECT_FAILS_NULL(EINVAL, lib_open_xrcd(self->context, self->file, O_CREAT | O_EXCL));
-	/* By another context of the device, too */
+	/* Another context of the device can open the domain as well. */
 	other = ASSERT_PTR(lib_mock_open());
 	b = ASSERT_PTR(lib_open_xrcd(other, self->file, O_RDONLY));
 	EXPECT_EQ(0, ibv_close_xrcd(a));
@@ -164,7 +164,7 @@ TEST_F(xrc, objects)
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 }
 
-/* What ibv_wr_*() offer on a QP that sends: nothing that needs an SRQ's number */
+/* ibv_wr_*() on an XRC_SEND QP refuse operations that need the number of an SRQ. */
 TEST_F(xrc, wr)
 {
 	struct ibv_qp_init_attr_ex attr = {
@@ -196,7 +196,6 @@ TEST_F(xrc, wr)
 
 /* ---- endpoints */
 
-/* On the mock device */
 static struct rdma_cm_id *create_ep(int flags, int qp_type, struct ibv_qp_init_attr *attr)
 {
 	struct rdma_addrinfo *res = lib_mock_rai(flags, qp_type);
@@ -208,7 +207,7 @@ static struct rdma_cm_id *create_ep(int flags, int qp_type, struct ibv_qp_init_a
 	return id;
 }
 
-/* A program learns the domain that ids share before it has an SRQ. */
+/* rdma_create_qp_ex() returns the domain that ids share, without an SRQ. */
 TEST_F(xrc, target_without_a_domain_returns_the_shared_one)
 {
 	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_XRC_RECV };
@@ -228,7 +227,7 @@ struct server {
 	uint32_t srqn;
 };
 
-/* As rdma_xserver */
+/* Serves a request as rdma_xserver does. Returns the step that failed, or NULL. */
 static void *serve(void *arg)
 {
 	struct server *s = arg;
@@ -286,7 +285,7 @@ TEST_F(xrc, endpoints)
 	to_mr = ASSERT_PTR(rdma_reg_write(s.id, to, sizeof(to)));
 	EXPECT_EQ(0, rdma_post_recv(s.id, NULL, to, sizeof(to), to_mr));
 
-	/* As rdma_xclient: refused, because struct ib_send_wr has no field for the SRQ */
+	/* rdma_xclient's send is refused: struct ib_send_wr has no field for the SRQ. */
 	sge = (struct ibv_sge) { (uintptr_t)buf, sizeof(buf), mr->lkey };
 	wr.qp_type.xrc.remote_srqn = s.srqn;
 	EXPECT_EQ(EOPNOTSUPP, ibv_post_send(id->qp, &wr, &bad));
@@ -298,14 +297,14 @@ TEST_F(xrc, endpoints)
 	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
 	EXPECT_EQ(0, memcmp(buf, to, sizeof(buf)));
 
-	/* Each waits for the other. */
+	/* Each rdma_disconnect() waits for the other one. */
 	ASSERT_EQ(0, lib_start(&s.thread, disconnect, s.id));
 	EXPECT_EQ(0, rdma_disconnect(id));
 	EXPECT_EQ(0, lib_join(&s.thread, NULL));
 	EXPECT_EQ(0, rdma_dereg_mr(mr));
 	EXPECT_EQ(0, rdma_dereg_mr(to_mr));
 	rdma_destroy_ep(id);
-	/* The CQ is the SRQ's: it stays when the QP goes. */
+	/* The CQ belongs to the SRQ, and outlives the QP. */
 	rdma_destroy_qp(s.id);
 	EXPECT_TRUE(s.id->srq && s.id->recv_cq);
 	rdma_destroy_srq(s.id);
@@ -314,7 +313,7 @@ TEST_F(xrc, endpoints)
 	rdma_destroy_ep(s.listener);
 }
 
-/* Of an XRC SRQ that is to be made with all it needs */
+/* For an XRC SRQ whose domain and CQ are created with it */
 static struct ibv_srq_init_attr_ex srq_attr(void)
 {
 	return (struct ibv_srq_init_attr_ex) {
@@ -340,7 +339,7 @@ static void *race_srq(void *arg)
 	return NULL;
 }
 
-/* One thread makes the SRQ, and the other, which fails, leaves its CQ alone. */
+/* One thread creates the SRQ. The other one fails, and does not destroy the SRQ's CQ. */
 TEST_F(xrc, two_threads_make_an_srq)
 {
 	struct racer r[2];
@@ -368,7 +367,7 @@ TEST_F(xrc, two_threads_make_an_srq)
 	}
 }
 
-/* On an id, with what the program brings itself */
+/* With domain and CQ of the library, then of the program */
 TEST_F(xrc, on_id)
 {
 	struct ibv_srq_init_attr_ex attr = srq_attr();
@@ -380,24 +379,24 @@ TEST_F(xrc, on_id)
 	struct ibv_xrcd *xrcd;
 	struct ibv_cq *cq;
 
-	/* A client whose QP only receives: strange, but documented */
+	/* A client whose QP only receives is unusual, but documented. */
 	id = ASSERT_PTR(create_ep(0, IBV_QPT_XRC_RECV, NULL));
 	xrcd = ASSERT_PTR(lib_open_xrcd(id->verbs, -1, O_CREAT));
 	cq = ASSERT_PTR(ibv_create_cq(id->verbs, 8, NULL, NULL, 0));
 
-	/* Both made */
+	/* The library creates both. */
 	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
 	EXPECT_TRUE(attr.xrcd && attr.xrcd != xrcd);
 	EXPECT_EQ(id->recv_cq, attr.cq);
 	EXPECT_FAILS(EINVAL, rdma_create_srq_ex(id, &attr));
 	rdma_destroy_srq(id);
 	EXPECT_TRUE(!id->recv_cq);
-	/* A failure leaves nothing. */
+	/* A failure leaves no objects. */
 	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
 	attr.attr.max_wr = 1 << 20;
 	EXPECT_EQ(-1, rdma_create_srq_ex(id, &attr));
 	EXPECT_TRUE(!id->srq && !id->recv_cq && !id->recv_cq_channel);
-	/* Also if it is the SRQ that fails: the attributes are as they were. */
+	/* The same if creating the SRQ fails; the attributes are unchanged. */
 	attr.attr.max_wr = 4;
 	attr.attr.max_sge = 100000;
 	attr.cq = NULL;
@@ -408,7 +407,7 @@ TEST_F(xrc, on_id)
 	attr.attr.max_sge = 1;
 	ASSERT_EQ(0, rdma_create_srq_ex(id, &attr));
 	rdma_destroy_srq(id);
-	/* Given */
+	/* The program gives both. */
 	attr.attr.max_wr = 4;
 	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD |
 			 IBV_SRQ_INIT_ATTR_CQ;
