@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* QPs that are attached to multicast groups, and detached. */
+/* Attaching QPs to multicast groups, and detaching them. */
 #include "abi_mcast.h"
 
 TEST_F(mcast, attach)
@@ -15,7 +15,7 @@ TEST_F(mcast, attach)
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, QP, qp));
 	EXPECT_EQ(0, abi_detach(s, qp, 1));
 	EXPECT_EQ(-EINVAL, abi_detach(s, qp, 1));
-	/* In any state, RESET for example */
+	/* A QP can be attached in any state. */
 	EXPECT_EQ(0, abi_qp_state(s, qp, QPS_RESET));
 	for (int i = 0; i < 20; i++)
 		EXPECT_EQ(0, abi_attach(s, qp, i));
@@ -51,7 +51,7 @@ TEST_F(mcast, attach_what_can_not_be)
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, self->a.qp));
 }
 
-/* A QP can be in so many groups, whoever attaches it. */
+/* ATTACH_MCAST and the memberships of the QP's id share a limit of groups for each QP. */
 TEST_F(mcast, attach_too_many)
 {
 	enum { MAX = 1024 };
@@ -73,7 +73,7 @@ TEST_F(mcast, attach_too_many)
 	EXPECT_EQ(0, abi_detach(s, self->a.qp, 17));
 	EXPECT_EQ(0, abi_attach(s, self->a.qp, MAX));
 	EXPECT_EQ(-ENOMEM, abi_attach(s, self->a.qp, 17));
-	/* Another one is not affected. */
+	/* Other QPs are not affected. */
 	EXPECT_EQ(0, abi_attach(s, self->b.qp, 17));
 	EXPECT_EQ(0, abi_destroy_flags(s, RDMA_EP_OBJ_QP, self->a.qp, RDMA_EP_DESTROY_DETACH));
 }

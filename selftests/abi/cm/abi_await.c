@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commands that end with an event (RDMA_EP_AWAIT).
+ * Commands that return an event (RDMA_EP_AWAIT).
  *
- * It would catch: an event that is lost when it cannot be written or a signal comes, one
- * that is taken twice or not counted, a command that is executed once more after a
- * signal, a wait without an end or one that delays other commands, another file that passes
- * for a channel of the session.
+ * The tests would catch: an event that is lost because of a bad address or a signal, taken twice,
+ * or not counted; a command that is executed again after a signal; a wait that does not end, or
+ * delays other commands; a file that is taken for a channel of the session.
  */
 #include "abi_test.h"
 
@@ -32,7 +31,7 @@ static void set_await(__u32 *flags, struct rdma_ep_await *await, struct rdma_ep_
 	*await = (struct rdma_ep_await) { .event = (uintptr_t)ev, .channel_fd = fd };
 }
 
-/* To our own address, or to an unused one */
+/* Sets up a RESOLVE_ADDR to a local address, or to an unused one. */
 static void set_resolve(struct _test_data_await *self, struct rdma_ep_cmd_resolve_addr *r,
 			bool unused)
 {
@@ -44,7 +43,7 @@ static void set_resolve(struct _test_data_await *self, struct rdma_ep_cmd_resolv
 	set_await(&r->flags, &r->await, &self->ev, self->channel);
 }
 
-/* The next event of the channel comes back, whatever it is about, and counts. */
+/* The command returns the channel's next event, of any id, and counts it as reported. */
 TEST_F(await, pending_event_returned)
 {
 	struct abi *s = &self->s;
@@ -62,12 +61,12 @@ TEST_F(await, pending_event_returned)
 	EXPECT_EQ(5, self->ev.param.arg);
 	EXPECT_EQ(1, abi_events_reported(s, other));
 	EXPECT_EQ(0, abi_events_reported(s, self->id));
-	/* What has been executed is the command. */
+	/* The command itself has been executed, too. */
 	OK(abi_event(self->channel, EV_ADDR_RESOLVED, &ev));
 	EXPECT_EQ(1, abi_events_reported(s, self->id));
 }
 
-/* A connection's whole life, on either side. */
+/* Both sides connect and disconnect with waiting commands alone. */
 TEST_F(await, connection_by_waiting_commands)
 {
 	struct abi *s = &self->s;
@@ -133,7 +132,7 @@ TEST_F(await, connection_by_waiting_commands)
 	EXPECT_EQ(EV_DISCONNECTED, evs[0].event);
 }
 
-/* It does not wait, but takes what is there. */
+/* The command takes an event that is already queued. */
 TEST_F(await, nonblocking_channel_does_not_wait)
 {
 	struct abi *s = &self->s;
@@ -152,7 +151,7 @@ TEST_F(await, nonblocking_channel_does_not_wait)
 	EXPECT_ERRNO(EAGAIN, read(self->channel, &ev, sizeof(ev)));
 }
 
-/* Then nothing is taken from anywhere. */
+/* A file that is no channel of the session returns no event. */
 TEST_F(await, foreign_channel_refused)
 {
 	struct abi *s = &self->s, other;
@@ -185,12 +184,12 @@ TEST_F(await, bad_await_state_refused)
 	set_resolve(self, &r, true);
 	r.await.state = RDMA_EP_AWAIT_EVENT;
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, RESOLVE_ADDR, &r));
-	/* Too short for an answer. */
+	/* The structure has no room for the answer. */
 	r.await.state = 0;
 	r.size = offsetof(struct rdma_ep_cmd_resolve_addr, await.state);
 	EXPECT_EQ(-EINVAL, abi_raw(self->s.fd, _IOC(_IOC_READ | _IOC_WRITE, RDMA_EP_IOC_TYPE,
 						    RDMA_EP_CMD_RESOLVE_ADDR, r.size), &r));
-	/* It has not been executed. */
+	/* The refused commands have not been executed. */
 	r.size = sizeof(r);
 	fcntl(self->channel, F_SETFL, O_NONBLOCK);
 	EXPECT_EQ(0, ABI(self->s.fd, RESOLVE_ADDR, &r));
@@ -207,7 +206,7 @@ TEST_F(await, interrupted)
 	EXPECT_EQ(-EINTR, ABI(s->fd, RESOLVE_ADDR, &r));
 	EXPECT_LE(190, abi_now_ms() - start);
 	EXPECT_EQ(RDMA_EP_AWAIT_DONE, r.await.state);
-	/* Once more would be EINVAL. */
+	/* A second execution would return EINVAL. */
 	EXPECT_EQ(-EINTR, ABI(s->fd, RESOLVE_ADDR, &r));
 	abi_alarm(0);
 	EXPECT_EQ(0, self->ev.event);
@@ -226,7 +225,7 @@ static void on_signal(int sig)
 	signals++;
 }
 
-/* With SA_RESTART it goes on to wait, without another execution. */
+/* With SA_RESTART the wait continues. */
 TEST_F(await, restarted_without_second_execution)
 {
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
@@ -250,7 +249,7 @@ TEST_F(await, restarted_without_second_execution)
 	EXPECT_EQ(9, self->ev.param.arg);
 }
 
-/* An event that cannot be written stays the next one, and is not counted. */
+/* An event that cannot be written remains the next one, and is not counted. */
 TEST_F(await, unwritable_event_stays)
 {
 	struct abi *s = &self->s;
@@ -263,7 +262,7 @@ TEST_F(await, unwritable_event_stays)
 	r->await.event = 8;
 	EXPECT_EQ(-EFAULT, ABI(s->fd, RESOLVE_ADDR, r));
 	EXPECT_EQ(0, abi_events_reported(s, self->id));
-	/* Nor if the structure cannot. */
+	/* The same if the structure cannot be written. */
 	r->await.event = (uintptr_t)&self->ev;
 	r->await.state = RDMA_EP_AWAIT_DONE;
 	mprotect(r, 4096, PROT_READ);
@@ -277,7 +276,7 @@ TEST_F(await, unwritable_event_stays)
 	EXPECT_EQ(2, abi_events_reported(s, self->id));
 }
 
-/* As a blocked read: the id goes at once, and the wait goes on. */
+/* As with a blocked read(2): the id is destroyed at once, and the wait continues. */
 TEST_F(await, id_destroyed_while_waiting)
 {
 	struct abi *s = &self->s;
@@ -290,7 +289,7 @@ TEST_F(await, id_destroyed_while_waiting)
 	START_BLOCKED(&w, s, RESOLVE_ADDR, &r);
 	EXPECT_WITHIN(2000, EXPECT_EQ(0, ABI_DESTROY(s, ID, self->id)));
 	EXPECT_TRUE(abi_call_blocked(&w));
-	/* The file is still open for it, too. */
+	/* The command holds a reference to the file. */
 	close(self->channel);
 	EXPECT_TRUE(abi_call_blocked(&w));
 	OK(abi_user_event(s, other, 3));
@@ -298,7 +297,7 @@ TEST_F(await, id_destroyed_while_waiting)
 	EXPECT_EQ(other, self->ev.id);
 }
 
-/* The command has the session's file, so the session goes with its end. */
+/* The command holds the session's file, so the session ends after the command. */
 TEST_F(await, session_closed_while_waiting)
 {
 	struct rdma_ep_cmd_resolve_addr r;
@@ -322,7 +321,7 @@ TEST_F(await, session_closed_while_waiting)
 	EXPECT_ERRNO(EIO, read(self->channel, &ev, sizeof(ev)));
 }
 
-/* Each event is one waiter's. */
+/* Each event wakes one waiter, and is returned once. */
 TEST_F(await, each_event_one_waiter)
 {
 	struct abi *s = &self->s;
@@ -407,7 +406,7 @@ TEST_F(request, pending_request_returned)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, GET_REQUEST, &self->g));
 }
 
-/* The number of the next file */
+/* The descriptor that the next new file will have */
 static int next_file(void)
 {
 	int next = dup(0);
@@ -416,7 +415,7 @@ static int next_file(void)
 	return next;
 }
 
-/* A request that comes when there is no room for its files is not lost. */
+/* A request is not lost if no descriptors are free for its files. */
 TEST_F(request, request_without_fds_stays)
 {
 	struct abi *s = &self->s;
@@ -424,12 +423,12 @@ TEST_F(request, request_without_fds_stays)
 	struct abi_call w;
 
 	START_BLOCKED(&w, s, GET_REQUEST, &g);
-	/* Not those of the CQs */
+	/* One for the request's channel, none for the CQs */
 	WITH_RLIMIT(RLIMIT_NOFILE, next_file() + 1, {
 		OK(abi_connect(s, self->id, 0));
 		EXPECT_RETURNS(0, &w);
 	});
-	/* The id can be had, but no QP. */
+	/* The request is returned without a QP. */
 	EXPECT_EQ(EMFILE, g.qp_errno);
 	EXPECT_EQ(0, g.qp.qp);
 	EXPECT_EQ(0, ABI_DESTROY(s, ID, g.event.child));
@@ -452,7 +451,7 @@ TEST_F(request, request_without_any_fd_stays)
 	EXPECT_EQ(0, g.qp_errno);
 }
 
-/* As a blocked read again. */
+/* As with a blocked read(2) */
 TEST_F(request, listener_destroyed_while_waiting)
 {
 	struct abi *s = &self->s;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The end of an event channel: the last descriptor of it is closed, and the ids that report
- * to it end.
- */
+/* The close of an event channel's last descriptor destroys the ids that report to it. */
 #include "abi_test.h"
 
 #define UID	0x6161616161616161ULL
@@ -21,7 +18,7 @@ FIXTURE_SETUP(end)
 
 TEARDOWN_CLOSES(end)
 
-/* QUERY_ID: -ENOENT if it has ended */
+/* Returns 0, or -ENOENT if the id has been destroyed. */
 static int query(const struct abi *s, __u32 id)
 {
 	int reported = abi_events_reported(s, id);
@@ -60,7 +57,7 @@ TEST_F(end, ids_end_and_others_stay)
 	EXPECT_EQ(-ENOENT, query(s, moved));
 }
 
-/* What they were charged, too, is free again. */
+/* The charges of the ids are returned, too. */
 TEST_F(end, charges_end)
 {
 	struct abi_charges before, c;
@@ -87,7 +84,7 @@ TEST_F(end, last_descriptor_counts)
 	OK(make(s, self->channel, &id));
 	EXPECT_EQ(0, close(self->channel));
 	EXPECT_EQ(0, query(s, id));
-	/* A child's counts as well, and ends with it. */
+	/* A child process' descriptor counts, until the child exits. */
 	pid = fork();
 	ASSERT_LE(0, pid);
 	if (!pid)
@@ -108,12 +105,12 @@ TEST_F(end, peer_hears_and_port_is_free)
 
 	OK(abi_open(&other));
 	OK(abi_pair_between(s, &other, &p));
-	/* The server's channel: its listener and the accepted id. */
+	/* The listener and the accepted id report to the server's channel. */
 	EXPECT_EQ(0, close(p.end[1].channel));
 	EXPECT_EQ(-ENOENT, query(&other, p.end[1].id));
 	EXPECT_EQ(-ENOENT, query(&other, p.listener));
 	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, NULL));
-	/* The QP is an object of its own. */
+	/* The QP remains. */
 	EXPECT_EQ(0, ABI_DESTROY(&other, QP, p.end[1].qp.qp));
 
 	sin = s->addr;
@@ -127,7 +124,7 @@ TEST_F(end, peer_hears_and_port_is_free)
 	abi_close(&other);
 }
 
-/* Requests that are not answered yet, read and unread, are refused. */
+/* Requests that are not answered yet, read and unread, are rejected. */
 TEST_F(end, requests_are_refused)
 {
 	struct abi *s = &self->s;
@@ -154,7 +151,7 @@ TEST_F(end, requests_are_refused)
 	EXPECT_EQ(0, abi_event(client, EV_REJECTED, &ev));
 }
 
-/* ---- At the same time */
+/* ---- Races */
 
 #define ROUNDS	200
 #define IDS	16
@@ -168,7 +165,7 @@ struct maker {
 	int n;
 };
 
-/* Ids come to the channel until that is closed. */
+/* Creates ids on the channel, or moves ids to it, until it is closed. */
 static void *bring_ids(void *arg)
 {
 	struct maker *m = arg;
@@ -239,7 +236,7 @@ TEST_F(race, no_id_outlives_the_channel)
 	EXPECT_LT(0, came);
 }
 
-/* Each id is ended once, by the channel or by the session. */
+/* Each id is destroyed once, by the end of the channel or of the session. */
 TEST_F(race, session_ends_at_the_same_time)
 {
 	struct maker *m = &self->m;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Connections: requests, answers, events and what is in them.
- */
+/* Connections: requests, answers, events and their contents. */
 #include "abi_cm.h"
 
-/* As often as it gets, the route of whatever id there is */
+/* A thread that resolves the route of the present id, over and over */
 struct router {
 	const struct abi *s;
 	pthread_t thread;
@@ -26,8 +24,8 @@ static void *route(void *arg)
 }
 
 /*
- * The handler that says that an address has been resolved runs when its route may be
- * resolved already, and does not look at that.
+ * RESOLVE_ROUTE may run before the handler of ADDR_RESOLVED has returned. The event has no paths
+ * nevertheless.
  */
 TEST_F(cm, route_before_the_event)
 {
@@ -39,7 +37,7 @@ TEST_F(cm, route_before_the_event)
 
 	OK(pthread_create(&r.thread, NULL, route, &r));
 	for (int i = 0; i < 300; i++) {
-		/* No route leads there, which frees what has been got. (Not siw's.) */
+		/* On RoCE every other address is loopback, for which RESOLVE_ROUTE fails. */
 		if (!self->s.iwarp)
 			sin.sin_addr.s_addr = i & 1 ?
 				self->sin.sin_addr.s_addr : htonl(INADDR_LOOPBACK);
@@ -74,7 +72,7 @@ TEST_F(cm, what_the_peer_is_told)
 	struct rdma_ep_cmd_connect c = { .conn = {
 		.responder_resources = 3, .initiator_depth = 2,
 		.flow_control = 1, .retry_count = 5, .rnr_retry_count = 6,
-		/* Not the user's to say */
+		/* Ignored: the kernel sets them. */
 		.srq = 1, .qp_num = 0x123456,
 		.private_data = "may I?", .private_data_len = strlen(asked),
 	} };
@@ -105,7 +103,7 @@ TEST_F(cm, what_the_peer_is_told)
 	EXPECT_EQ(RDMA_EP_EVENT_INFO, ev.flags);
 	EXPECT_EQ(0, ev.reserved);
 	EXPECT_TRUE(same_data(ev.param.conn.private_data, asked, ev.param.conn.private_data_len));
-	/* Who receives this may do what the peer responds to. */
+	/* The peer's responder_resources are this side's initiator_depth, and vice versa. */
 	EXPECT_EQ(2, ev.param.conn.responder_resources);
 	EXPECT_EQ(3, ev.param.conn.initiator_depth);
 	if (!s->iwarp) {
@@ -131,7 +129,7 @@ TEST_F(cm, what_the_peer_is_told)
 	OK(new_qp(self, child, QPT_RC, &server_qp));
 	a.id = child;
 	OK(ABI(s->fd, ACCEPT, &a));
-	/* The kernel has moved the QP before it answered. */
+	/* The kernel moves the QP before it answers. */
 	EXPECT_QPS(QPS_RTS, s, server_qp.qp);
 
 	OK(abi_event(self->client, EV_ESTABLISHED, &ev));
@@ -151,7 +149,7 @@ TEST_F(cm, what_the_peer_is_told)
 		EXPECT_EQ(0, ev.param.conn.srq);
 		EXPECT_EQ(4, ev.param.conn.rnr_retry_count);
 	}
-	/* From now on the child has the uid that it was accepted with. */
+	/* The child has the uid of its ACCEPT. */
 	OK(abi_event(self->server, EV_ESTABLISHED, &ev));
 	EXPECT_EQ(CHILD_UID, ev.uid);
 	EXPECT_EQ(child, ev.id);
@@ -205,12 +203,12 @@ TEST_F(cm, connect_errors)
 		EXPECT_REFUSED(conn.initiator_depth, 255);
 	}
 	EXPECT_REFUSED(conn.private_data_len, max_data(s, REQ_BYTES) + 1);
-	/* 36 more do not fit into the field for the length; nor do 4 for siw. */
+	/* The length with 36 bytes of rdma_cm, or 4 of siw, would not fit into its field. */
 	EXPECT_REFUSED(conn.private_data_len, 255);
 	EXPECT_REFUSED(uid, 1);
 #undef EXPECT_REFUSED
 
-	/* None of that has had an effect. */
+	/* The refused calls have had no effect. */
 	EXPECT_TRUE(abi_quiet(self->server));
 	good.conn.responder_resources = reads < 255 ? reads : 255;
 	good.conn.private_data_len = max_data(s, REQ_BYTES);
@@ -231,7 +229,7 @@ TEST_F(cm, accept_errors)
 	OK(ABI(s->fd, QUERY_DEVICE, &d));
 	OK(request(self, &id, &a.id));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
-	/* No QP's; the GSI QP */
+	/* The number of no QP, or of the GSI QP */
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, ACCEPT, a, conn.qp_num, s->iwarp ? 0xfffffe : 1));
 	OK(new_qp(self, a.id, QPT_RC, &qp));
 	if (d.attr.max_qp_rd_atom < 255)
@@ -239,7 +237,7 @@ TEST_F(cm, accept_errors)
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, ACCEPT, a, conn.private_data_len,
 				    max_data(s, REP_BYTES) + 1));
 	EXPECT_QPS(QPS_INIT, s, qp.qp);
-	/* An id that asked, not one that was asked */
+	/* The client's id, which is not a request */
 	EXPECT_EQ(-EINVAL, abi_accept(s, id, 1, 0));
 
 	a.conn.private_data_len = max_data(s, REP_BYTES);
@@ -249,7 +247,7 @@ TEST_F(cm, accept_errors)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, ACCEPT, &a));
 }
 
-/* The events of a request go where the request is. */
+/* An id of a request reports to the channel that the request was read from. */
 TEST_F(cm, migrate_with_request)
 {
 	struct abi *s = &self->s;
@@ -271,7 +269,7 @@ TEST_F(cm, migrate_with_request)
 	EXPECT_EQ(0, abi_event(channel, EV_DISCONNECTED, NULL));
 }
 
-/* A call in the wrong state does not break what works. */
+/* Calls in the wrong state do not disturb a connection. */
 TEST_F(cm, accept_twice)
 {
 	struct abi *s = &self->s;
@@ -303,14 +301,14 @@ TEST_F(cm, disconnect)
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[1].id, 0));
 	EXPECT_QPS(QPS_ERR, s, p.end[1].qp.qp);
 	EXPECT_EQ(2, NEXT_EVENT(p.end[0].channel, EV_DISCONNECTED).uid);
-	/* Id and QP go in either order. */
+	/* Id and QP can be destroyed in either order. */
 	EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[0].id));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[1].qp.qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[1].id));
 }
 
-/* The QP is flushed, but iWARP's could not be drained. */
+/* A failed DISCONNECT flushes the QP, except over iWARP, which could not drain it. */
 TEST_F(cm, disconnect_unconnected)
 {
 	struct rdma_ep_qp_init qp;
@@ -322,7 +320,7 @@ TEST_F(cm, disconnect_unconnected)
 	EXPECT_QPS(self->s.iwarp ? QPS_INIT : QPS_ERR, &self->s, qp.qp);
 }
 
-/* Who destroys a connected id has disconnected. */
+/* The destruction of a connected id disconnects it. */
 TEST_F(cm, destroy_connected)
 {
 	__u32 id, child;
@@ -332,7 +330,7 @@ TEST_F(cm, destroy_connected)
 	EXPECT_EVENT(self->client, EV_DISCONNECTED, id);
 }
 
-/* Moves a QP that belongs to no id, with what the CM knows. */
+/* Moves a QP without an id, with the CM's attributes for it. */
 static int modify_as_told(const struct abi *s, __u32 id, __u32 qp, __u32 state)
 {
 	struct rdma_ep_cmd_init_qp_attr a = { .id = id, .qp_state = state };
@@ -386,7 +384,7 @@ TEST_F(cm, qp_without_id)
 	EXPECT_EQ(77 + 78, wc[0].wr_id + wc[1].wr_id);
 }
 
-/* An unconnected pair gets an address to send to. */
+/* The client of an unconnected pair gets an address to send to. */
 TEST_F(cm, datagrams)
 {
 	static const char asked[] = "where?", answer[] = "there";

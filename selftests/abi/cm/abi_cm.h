@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of connections and of their requests share: a listener, and its clients. */
+/* Common to the tests of connections and requests: a listener and its clients */
 #ifndef ABI_CM_H
 #define ABI_CM_H
 
@@ -9,13 +9,13 @@
 #define CLIENT_UID	0x5555666677778888ULL
 #define CHILD_UID	0x99990000aaaabbbbULL
 
-/* What IB messages have room for in front of which rdma_cm puts 36 bytes */
+/* Private data in IB messages; rdma_cm takes 36 bytes of requests */
 #define REQ_BYTES	(92 - 36)
 #define REP_BYTES	196
 #define REJ_BYTES	148
 #define SIDR_REQ_BYTES	(216 - 36)
 #define SIDR_REP_BYTES	136
-/* ... and siw's */
+/* Private data in siw's messages */
 #define SIW_BYTES	251
 
 static inline __u8 max_data(const struct abi *s, __u8 ib)
@@ -45,7 +45,7 @@ FIXTURE_SETUP(cm)
 
 TEARDOWN_CLOSES(cm)
 
-/* A QP of @id, which the CM moves; 0: of no id */
+/* Creates a QP of @id, which the CM moves. 0: without an id */
 static inline int new_qp(struct _test_data_cm *self, __u32 id, __u32 type,
 			 struct rdma_ep_qp_init *init)
 {
@@ -62,7 +62,7 @@ static inline int new_client(struct _test_data_cm *self, __u32 *id)
 	return abi_tcp_client(&self->s, self->client, &self->sin, CLIENT_UID, id);
 }
 
-/* A client, with a QP of its own, that has asked */
+/* Creates a client with a QP, and sends its request. */
 static inline int asking(struct _test_data_cm *self, __u32 *id)
 {
 	struct rdma_ep_qp_init qp;
@@ -72,7 +72,7 @@ static inline int asking(struct _test_data_cm *self, __u32 *id)
 	       abi_connect(&self->s, *id, 0);
 }
 
-/* Such a client, whose request has arrived */
+/* The same, and reads the request. */
 static inline int request(struct _test_data_cm *self, __u32 *id, __u32 *child)
 {
 	struct rdma_ep_channel_event ev;
@@ -85,8 +85,8 @@ static inline int request(struct _test_data_cm *self, __u32 *id, __u32 *child)
 }
 
 /*
- * The QP's state, or the expected one where the device cannot tell: iWARP's states are others, of
- * which only "connected" has a counterpart, and siw of old kernels never says more than RESET.
+ * The QP's state, or @expected where the device does not report it: of iWARP's states only RTS
+ * has a counterpart, and siw of old kernels always reports RESET.
  */
 static inline __u32 qp_state(const struct abi *s, __u32 qp, __u32 expected)
 {
@@ -103,7 +103,7 @@ static inline __u32 qp_state(const struct abi *s, __u32 qp, __u32 expected)
 #define EXPECT_QPS(_state, _s, _qp) \
 	EXPECT_EQ(_state, qp_state(_s, _qp, _state))
 
-/* The bytes that were sent, and zeros behind them */
+/* Does @data consist of the bytes that were sent, and zeros behind them? */
 static inline bool same_data(const __u8 *data, const char *sent, __u8 len)
 {
 	if (memcmp(data, sent, strlen(sent)))

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whole endpoints destroyed in one command.
+ * DESTROY_EP destroys a whole endpoint with one command.
  *
- * It would catch: a descriptor closed that is not the endpoint's, or whose events are not
- * acknowledged yet, half an endpoint destroyed by a call that fails, the same
- * endpoint destroyed twice, what is in use destroyed, files and objects left.
+ * The tests would catch: a closed descriptor that is not the endpoint's, or whose events are not
+ * acknowledged yet; a failed call that destroys half an endpoint; an endpoint destroyed twice;
+ * an object destroyed while it is in use; files and objects that are left.
  */
 #include "abi_test.h"
 
 FIXTURE(destroy_ep) {
 	struct abi s;
-	struct rdma_ep_cmd_destroy_ep d;	/* all of an endpoint */
+	struct rdma_ep_cmd_destroy_ep d;	/* all parts of an endpoint */
 };
 
 static int make_ep(const struct abi *s, struct rdma_ep_cmd_destroy_ep *d)
@@ -37,7 +37,7 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Nothing of it is left in the structure. */
+/* Has DESTROY_EP cleared all handles and descriptors? */
 static bool all_gone(const struct rdma_ep_cmd_destroy_ep *d)
 {
 	return !d->id && !d->qp && !d->srq && !d->recv_cq.cq &&
@@ -45,7 +45,7 @@ static bool all_gone(const struct rdma_ep_cmd_destroy_ep *d)
 	       d->recv_cq.channel_fd == -1 && d->send_cq.channel_fd == -1;
 }
 
-/* All of it can still be used. */
+/* Can all parts still be used? */
 static bool all_there(const struct abi *s, const struct rdma_ep_cmd_destroy_ep *d)
 {
 	return abi_state_of(s, d->qp) >= 0 && !abi_notify_cq(s, d->recv_cq.cq, 0) &&
@@ -79,7 +79,7 @@ TEST_F(destroy_ep, destroys_all_parts)
 	EXPECT_EQ(0, abi_objects_wait(&before));
 }
 
-/* It need not have everything. */
+/* All parts but the id are optional. */
 TEST_F(destroy_ep, id_alone_destroyed)
 {
 	struct rdma_ep_cmd_destroy_ep d = {
@@ -99,7 +99,7 @@ TEST_F(destroy_ep, id_alone_destroyed)
 #define EXPECT_REFUSED(_errno, _member, _value) \
 	EXPECT_EQ(_errno, ABI_WITH(s->fd, DESTROY_EP, self->d, _member, _value))
 
-/* Nothing happens if a descriptor is not what it should be. */
+/* A descriptor of another kind, session or part refuses the call. */
 TEST_F(destroy_ep, wrong_fd_destroys_nothing)
 {
 	struct abi *s = &self->s, other;
@@ -118,10 +118,10 @@ TEST_F(destroy_ep, wrong_fd_destroys_nothing)
 		EXPECT_REFUSED(-EBADF, recv_cq.channel_fd, fds[i]);
 		EXPECT_REFUSED(-EBADF, send_cq.channel_fd, fds[i]);
 	}
-	/* Each is one of the endpoint's, but another's. */
+	/* Descriptors of other parts of the endpoint */
 	EXPECT_REFUSED(-EBADF, send_cq.channel_fd, self->d.recv_cq.channel_fd);
 	EXPECT_REFUSED(-EBADF, channel_fd, self->d.recv_cq.channel_fd);
-	/* There is no CQ that this would be of. */
+	/* A descriptor without its CQ */
 	EXPECT_REFUSED(-EBADF, recv_cq.cq, 0);
 	for (int i = 2; i < 9; i++)
 		EXPECT_TRUE(is_open(fds[i]));
@@ -131,7 +131,7 @@ TEST_F(destroy_ep, wrong_fd_destroys_nothing)
 	abi_close(&other);
 }
 
-/* Nor if a handle is unknown, or another session's. */
+/* So does a handle that does not exist, or is another session's. */
 TEST_F(destroy_ep, wrong_handle_destroys_nothing)
 {
 	struct abi *s = &self->s, other;
@@ -157,7 +157,7 @@ TEST_F(destroy_ep, wrong_handle_destroys_nothing)
 	abi_close(&other);
 }
 
-/* What something else uses stays, with its file, and can be destroyed later. */
+/* A CQ that another QP uses remains, with its file, and can be destroyed later. */
 TEST_F(destroy_ep, cq_in_use_stays)
 {
 	struct abi *s = &self->s;
@@ -183,7 +183,7 @@ TEST_F(destroy_ep, unacknowledged_channel_stays)
 	struct rdma_ep_cmd_destroy_ep was = self->d;
 	struct rdma_ep_comp_event comp;
 
-	/* A flushed receive for one, ours for the other. */
+	/* A flushed receive notifies one channel, and user events come to the other. */
 	OK(abi_notify_cq(s, was.recv_cq.cq, 0));
 	OK(abi_post_empty_recv(s, was.qp, 1));
 	OK(abi_qp_state(s, was.qp, QPS_ERR));
@@ -207,7 +207,7 @@ TEST_F(destroy_ep, unacknowledged_channel_stays)
 	EXPECT_FALSE(is_open(was.send_cq.channel_fd));
 }
 
-/* The same once they have been acknowledged. */
+/* Files are closed if all events have been acknowledged. */
 TEST_F(destroy_ep, acknowledged_channel_closed)
 {
 	struct abi *s = &self->s;
@@ -235,7 +235,7 @@ static void *race(void *arg)
 	return NULL;
 }
 
-/* Of several calls that destroy it one does, and has all of it. */
+/* One of several concurrent calls succeeds, and destroys all parts. */
 TEST_F(destroy_ep, destroyed_once_by_many)
 {
 	struct abi *s = &self->s;
@@ -257,7 +257,7 @@ TEST_F(destroy_ep, destroyed_once_by_many)
 				EXPECT_TRUE(all_gone(&r[i].d));
 				won++;
 			} else {
-				/* Its file may be closed already. */
+				/* EBADF: the other call has closed the file already. */
 				EXPECT_TRUE(r[i].ret == -ENOENT || r[i].ret == -EBADF);
 			}
 		}
@@ -276,7 +276,7 @@ static void *read_thread(void *arg)
 	return (void *)(long)(read(fd, &ev, sizeof(ev)) < 0 ? errno : 0);
 }
 
-/* As with close(2), a blocked read goes on. */
+/* As with close(2), a blocked read(2) continues. */
 TEST_F(destroy_ep, reader_keeps_file)
 {
 	int fd = self->d.channel_fd;
@@ -293,7 +293,6 @@ TEST_F(destroy_ep, reader_keeps_file)
 	EXPECT_EQ(EIO, (long)ret);
 }
 
-/* The peer learns of it. */
 TEST_F(destroy_ep, peer_sees_disconnect)
 {
 	struct abi *s = &self->s;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * QPs and SRQs of ids, endpoints in one call, and requests in one call.
- */
+/* QPs and SRQs of ids, and the commands CREATE_EP and GET_REQUEST. */
 #include "abi_test.h"
 
 FIXTURE(ep) {
@@ -30,7 +28,7 @@ FIXTURE_SETUP(ep)
 
 TEARDOWN_CLOSES(ep)
 
-/* What there is when nothing is left of earlier tests. */
+/* Counts the objects of a new session after those of earlier tests have been freed. */
 static void count(struct __test_metadata *_metadata, struct _test_data_ep *self,
 		  struct abi_objects *o)
 {
@@ -61,7 +59,7 @@ static void set_ep(struct _test_data_ep *self, struct rdma_ep_cmd_create_ep *e, 
 		memcpy(&e->dst, &sin, sizeof(sin));
 }
 
-/* CQs, and with them completion channels, are made for the QP. */
+/* CREATE_QP also creates the CQs, with completion channels. */
 static void set_qp(struct rdma_ep_qp_init *q)
 {
 	abi_auto_qp(q);
@@ -95,7 +93,7 @@ TEST_F(ep, qp_with_everything_made)
 	EXPECT_EQ(FD_CLOEXEC, fcntl(c.init.send_cq.channel_fd, F_GETFD));
 	EXPECT_EQ(FD_CLOEXEC, fcntl(c.init.recv_cq.channel_fd, F_GETFD));
 
-	/* Ready for receives; the channel is the CQ's. */
+	/* The QP takes receives, and the CQ reports to its channel. */
 	EXPECT_EQ(0, abi_post_empty_recv(s, c.init.qp, 5));
 	n.cq = c.init.recv_cq.cq;
 	EXPECT_EQ(0, ABI(s->fd, NOTIFY_CQ, &n));
@@ -104,7 +102,7 @@ TEST_F(ep, qp_with_everything_made)
 	EXPECT_EQ(1, abi_wait(s, c.init.recv_cq.cq, &wc, 1));
 	EXPECT_EQ(c.init.qp_num, wc.qp_num);
 
-	/* One QP for an id. After that is gone, another. */
+	/* An id has at most one QP. */
 	set_qp(&c.init);
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c));
 }
@@ -135,7 +133,7 @@ TEST_F(ep, qp_of_an_unbound_id)
 	EXPECT_EQ(fds, abi_count_fds());
 }
 
-/* No CQ for a queue without entries; other CQs as given. */
+/* A queue without entries gets no CQ, and a given CQ is used. */
 TEST_F(ep, qp_without_receives)
 {
 	struct rdma_ep_cmd_create_qp c = { .id = self->bound };
@@ -155,7 +153,7 @@ TEST_F(ep, qp_without_receives)
 	EXPECT_EQ(0, c.init.send_cq.cqe);
 }
 
-/* A failure after the CQs have been made takes them back. */
+/* A failure after the creation of the CQs destroys them. */
 TEST_F(ep, failed_qp_leaves_nothing)
 {
 	struct rdma_ep_cmd_create_qp c = {};
@@ -190,7 +188,7 @@ TEST_F(ep, srq_of_an_id)
 	OK(abi_tcp_id(s, self->channel, 0, &unbound.id));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_SRQ, &unbound));
 
-	/* A QP of the id takes it without being told. */
+	/* A QP of the id uses the id's SRQ. */
 	set_qp(&qp.init);
 	qp.init.max_recv_wr = 0;
 	qp.init.recv_cq.cq = self->cq;
@@ -198,7 +196,7 @@ TEST_F(ep, srq_of_an_id)
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, SRQ, c.srq));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, SRQ, c.srq));
-	/* The id has none now. */
+	/* The id can have another SRQ. */
 	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &c));
 }
 
@@ -241,7 +239,7 @@ TEST_F(ep, active_ep_resolves)
 	EXPECT_EQ(s->dev, e.info.dev_index);
 	if (!s->iwarp)
 		EXPECT_EQ(1, e.info.num_paths);
-	/* No events of what was done here */
+	/* The steps of CREATE_EP report no events. */
 	EXPECT_TRUE(abi_quiet(e.channel_fd));
 	q.id = e.id;
 	OK(ABI(s->fd, QUERY_ID, &q));
@@ -290,7 +288,7 @@ TEST_F(ep, bad_arguments_refused)
 	e.addr_timeout_ms = 300;
 	ret = ABI(s->fd, CREATE_EP, &e);
 	LOGGED(EXPECT_TRUE(ret == -ETIMEDOUT || ret == -EHOSTUNREACH), "returned %d", ret);
-	/* A source that is not ours */
+	/* A source address that is not local */
 	e = good;
 	memcpy(&e.src, &e.dst, sizeof(e.src));
 	inet_pton(AF_INET, "192.0.2.1", &((struct sockaddr_in *)&e.src)->sin_addr);
@@ -341,7 +339,7 @@ FIXTURE(request) {
 	int server, client;
 	__u32 cq;
 	__u32 listener;
-	__u32 id;		/* has asked */
+	__u32 id;		/* the client's */
 	struct rdma_ep_cmd_create_qp qp;
 };
 
@@ -424,12 +422,12 @@ TEST_F(request, request_without_qp)
 	c = self->qp;
 	OK(abi_create_qp(s, QPT_RC, self->cq, g.event.child, &c));
 	OK(abi_accept(s, g.event.child, 74, 0));
-	/* On the listener's channel, as it has no other */
+	/* The child has no channel of its own, and reports to the listener's. */
 	OK(abi_event(self->server, EV_ESTABLISHED, &ev));
 	EXPECT_EQ(74, ev.uid);
 }
 
-/* The request is there nevertheless, and can be rejected. */
+/* GET_REQUEST succeeds without the QP, and the request can be rejected. */
 TEST_F(request, failed_qp_keeps_request)
 {
 	struct abi *s = &self->s;
@@ -447,14 +445,14 @@ TEST_F(request, failed_qp_keeps_request)
 	EXPECT_EQ(EINVAL, g.qp_errno);
 	EXPECT_EQ(0, g.qp.qp);
 	EXPECT_LE(0, g.channel_fd);
-	/* Its channel, but none of CQs */
+	/* The file of the request's channel, none of CQs */
 	EXPECT_EQ(fds + 1, abi_count_fds());
 	r.id = g.event.child;
 	EXPECT_EQ(0, ABI(s->fd, REJECT, &r));
 	EXPECT_EQ(0, abi_event(self->client, EV_REJECTED, NULL));
 }
 
-/* If nothing can be reported the request stays where it was. */
+/* A request that cannot be written to the caller stays in the queue, or is rejected. */
 TEST_F(request, unreported_request_stays)
 {
 	struct rdma_ep_cmd_get_request *g = abi_map(4096);
@@ -470,7 +468,6 @@ TEST_F(request, unreported_request_stays)
 	EXPECT_EQ(-EFAULT, abi_raw(self->s.fd, RDMA_EP_IOC_GET_REQUEST, g));
 	EXPECT_EQ(fds, abi_count_fds());
 	mprotect(g, 4096, PROT_READ | PROT_WRITE);
-	/* Undone is either: still there, or rejected. */
 	if (abi_ready(self->server, ABI_QUIET_MS)) {
 		EXPECT_EQ(0, abi_event(self->server, EV_CONNECT_REQUEST, NULL));
 	} else {
@@ -478,7 +475,7 @@ TEST_F(request, unreported_request_stays)
 	}
 }
 
-/* Events of others on the channel come out as they are. */
+/* GET_REQUEST returns events of other ids on the channel unchanged. */
 TEST_F(request, other_events_pass_unchanged)
 {
 	struct abi *s = &self->s;

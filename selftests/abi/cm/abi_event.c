@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events that the user makes (WRITE_EVENT), announces (NOTIFY) and wants fewer of (MODIFY_CQ). */
+/* Events that the user writes (WRITE_EVENT), announces (NOTIFY) or moderates (MODIFY_CQ). */
 #include "abi_test.h"
 #include "abi_cmds.h"
 
@@ -35,7 +35,7 @@ static int write_event(const struct abi *s, __u32 id, __u32 event, int status, _
 	return ABI(s->fd, WRITE_EVENT, &w);
 }
 
-/* The next event is this one of ours. */
+/* Is the next event the user's event with @arg? */
 static bool reads(int channel, __u64 arg)
 {
 	struct rdma_ep_channel_event ev;
@@ -43,7 +43,7 @@ static bool reads(int channel, __u64 arg)
 	return !abi_event(channel, RDMA_EP_CM_EVENT_USER, &ev) && ev.param.arg == arg;
 }
 
-/* Events of the id, numbered from 0, until there is no room (or @max): how many */
+/* Writes events, numbered from 0, until ENOBUFS or @max. Returns how many, or an errno. */
 static int fill(const struct abi *s, __u32 id, int max)
 {
 	int ret, n = 0;
@@ -92,7 +92,7 @@ TEST_F(event, write_others)
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
-/* They stay in the order in which they came, with all other events. */
+/* User events keep their order among all events of the channel. */
 TEST_F(event, order)
 {
 	struct abi *s = &self->s;
@@ -116,7 +116,7 @@ TEST_F(event, order)
 	EXPECT_EQ(3, abi_events_reported(s, self->other));
 }
 
-/* They go where the id goes, and with it. */
+/* User events move with their id, and are dropped with it. */
 TEST_F(event, belong_to_the_id)
 {
 	struct abi *s = &self->s;
@@ -158,7 +158,7 @@ TEST_F(event, wakes_reader)
 	EXPECT_EQ(ARG, *(__u64 *)seen);
 }
 
-/* Nobody wants to know of a connection before it is accepted. */
+/* A request takes no user events before it is accepted. */
 TEST_F(event, write_to_request)
 {
 	struct abi *s = &self->s;
@@ -193,7 +193,7 @@ TEST_F(event, write_to_request)
 	EXPECT_TRUE(reads(channel, 3));
 }
 
-/* A session has room for so many. */
+/* A session holds MAX_EVENTS unread events, MAX_ID_EVENTS of each id. */
 TEST_F(event, write_too_many)
 {
 	__u32 id = self->id;
@@ -216,7 +216,7 @@ TEST_F(event, write_too_many)
 	EXPECT_EQ(0, abi_user_event(&self->s, self->other, 0));
 }
 
-/* A user may have ten unread events, and another session has an id. */
+/* Two sessions of a user that may have ten unread events in all */
 FIXTURE(crowded) {
 	struct abi s, other;
 	int channel, other_channel;
@@ -243,7 +243,7 @@ FIXTURE_TEARDOWN(crowded)
 	test_param("user_max_events", self->limit);
 }
 
-/* ... and all sessions of a user for so many together. */
+/* user_max_events limits all sessions of a user together. */
 TEST_F(crowded, write_too_many_in_all)
 {
 	EXPECT_EQ(0, abi_user_event(&self->other, self->other_id, 0));
@@ -254,7 +254,7 @@ TEST_F(crowded, write_too_many_in_all)
 	EXPECT_EQ(-ENOBUFS, abi_user_event(&self->s, self->id, 9));
 }
 
-/* Unread events of one session keep no other session of the user from getting the CM's. */
+/* Unread events of one session do not drop CM events of the user's other sessions. */
 TEST_F(crowded, others_are_told)
 {
 	struct abi *other = &self->other;
@@ -269,13 +269,13 @@ TEST_F(crowded, others_are_told)
 	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, NULL));
 	OK(ABI_ID_CMD(other, DISCONNECT, p.end[1].id, 0));
 	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, NULL));
-	/* The bystander's have all been kept. */
+	/* No event of the first session has been dropped. */
 	for (int n = 0; n < 10; n++)
 		EXPECT_TRUE(reads(self->channel, n));
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
-/* ... but of one id there is not room for any number of them either. */
+/* Each id may exceed the limit by four CM events. */
 TEST_F(crowded, unread_of_an_id)
 {
 	struct sockaddr_in nobody = self->other.addr;
@@ -289,7 +289,7 @@ TEST_F(crowded, unread_of_an_id)
 		usleep(10000);
 	}
 	ASSERT_EQ(20, n);
-	/* The last one may be on its way, and finds room when others are read. */
+	/* The last event must come before the first is read: otherwise it finds room. */
 	usleep(1000000 * TEST_SCALE);
 	for (n = 0; !abi_read(self->other_channel, &ev, sizeof(ev), ABI_QUIET_MS); n++)
 		EXPECT_EQ(EV_ADDR_ERROR, ev.event);
@@ -314,12 +314,12 @@ TEST_F(event, notify_without_connection)
 	OK(abi_bind(s, self->id, &sin));
 	EXPECT_EQ(-EINVAL, notify(s, self->id, EVENT_COMM_EST));
 	if (s->iwarp)
-		return;		/* its CM listens to nothing of the kind */
+		return;		/* rdma_notify() does nothing over iWARP */
 	OK(abi_tcp_listen(s, self->channel, 0, 0, &listener, &sin));
 	EXPECT_EQ(-EINVAL, notify(s, listener, EVENT_COMM_EST));
 }
 
-/* Whatever is announced, the connection is as it was. */
+/* NOTIFY does not change an established connection. */
 TEST_F(event, notify_established)
 {
 	struct abi *s = &self->s;
@@ -341,14 +341,14 @@ TEST_F(event, notify_established)
 	}
 	EXPECT_TRUE(abi_quiet(p.end[0].channel));
 	EXPECT_TRUE(abi_quiet(p.end[1].channel));
-	/* They still talk to each other. */
+	/* The ends still exchange disconnects. */
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
 	EXPECT_EQ(0, abi_event(p.end[1].channel, EV_DISCONNECTED, NULL));
 	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[1].id, 0));
 	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, NULL));
 }
 
-/* The first message is here before the CM's: that is what it is for. */
+/* NOTIFY before the peer's confirmation establishes the connection. */
 TEST(notify_in_time)
 {
 	const struct abi_command *c = abi_find_command(RDMA_EP_IOC_NOTIFY);
@@ -372,8 +372,8 @@ TEST(notify_in_time)
 }
 
 /*
- * What has been announced is not reported once more when the peer says it, and who has
- * disconnected before that is disconnected.
+ * After NOTIFY the peer's confirmation is not reported again. A DISCONNECT between the two
+ * takes effect with the confirmation.
  */
 TEST_F(event, notify_before_peer)
 {
@@ -389,7 +389,7 @@ TEST_F(event, notify_before_peer)
 	OK(abi_create_cq(s, -1, 8, 0, &cq));
 	OK(abi_tcp_listen(s, channel, 0, 0, &listener, &sin));
 	for (int first = 0; first < 2; first++) {
-		/* QPs that are no id's */
+		/* QPs without an id */
 		OK(abi_create_qp(s, QPT_RC, cq, 0, &qp[0]));
 		OK(abi_create_qp(s, QPT_RC, cq, 0, &qp[1]));
 		OK(abi_tcp_client(s, self->channel, &sin, 0, &client));
@@ -421,16 +421,17 @@ TEST_F(event, notify_before_peer)
 		EXPECT_EQ(-EINVAL, notify(s, server, EVENT_COMM_EST));
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, server));
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, client));
-		/* Nothing is left of it for the next one. */
+		/* Drop the remaining events before the next round. */
 		while (abi_ready(self->channel, 0))
 			OK(abi_read(self->channel, &ev, sizeof(ev), 0));
 	}
 }
 
 /*
- * Who has announced it may leave at once. The IB CM takes back the answer that the peer has not
- * confirmed in a thread of its own; if the connection is over by then, it forgets about it, and
- * destroying the id waits until that has been sent sixteen times, for more than a minute. (IBCM-04)
+ * An id can be destroyed right after NOTIFY. If the IB CM got the notification, it would cancel
+ * its repeated response in another thread, but not if the connection has ended by then.
+ * rdma_destroy_id() would wait until the response has been sent sixteen times, for more than a
+ * minute. (IBCM-04)
  */
 TEST(notify_and_leave)
 {
@@ -472,7 +473,7 @@ TEST_F(event, modify_cq)
 		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_CQ, m, cq_count, bad[i]));
 		EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, MODIFY_CQ, m, cq_period, bad[i]));
 	}
-	/* A device supports it or not: the software ones do not. */
+	/* All calls have the same result. Software devices do not support it. */
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		m.cq_count = good[i];
 		m.cq_period = good[i];
@@ -486,7 +487,7 @@ TEST_F(event, modify_cq)
 	EXPECT_EQ(-ENOENT, ABI(s->fd, MODIFY_CQ, &m));
 }
 
-/* To where it is already, with events that are not all its own */
+/* Migrating an id to its own channel keeps the order of all events there. */
 TEST_F(event, migrate_to_its_channel)
 {
 	struct abi *s = &self->s;
@@ -500,8 +501,8 @@ TEST_F(event, migrate_to_its_channel)
 }
 
 /*
- * Only who asked can be rejected. Else the CM has an id that is neither connecting nor
- * not, and closing the session takes minutes, or ends in a BUG() of iw_cm's. (IBCM-03, IWCM-02)
+ * An id that is connecting cannot reject. If it could, closing the session would take minutes,
+ * or end in a BUG() of iw_cm. (IBCM-03, IWCM-02)
  */
 TEST_F(event, reject_while_connecting)
 {
@@ -517,7 +518,7 @@ TEST_F(event, reject_while_connecting)
 	OK(abi_id_qp(s, rej.id, &qp));
 	OK(abi_connect(s, rej.id, 0));
 	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &rej));
-	/* Answered, so that iWARP's does not wait for that */
+	/* Destroying the child rejects: an iWARP id that is destroyed waits for an answer. */
 	child = NEXT_EVENT(server, EV_CONNECT_REQUEST).child;
 	EXPECT_EQ(0, ABI_DESTROY(s, ID, child));
 	ABI_ID_CMD(s, DISCONNECT, rej.id, 0);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Communication ids that are not connected: every command's results and errors.
- */
+/* Communication ids that are not connected: results and errors of every command. */
 #include "abi_test.h"
 
 FIXTURE(id) {
@@ -53,7 +51,7 @@ TEST_F(id, create)
 	EXPECT_TRUE(abi_quiet(c.channel_fd));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.id));
 	close(c.channel_fd);
-	/* The id ends with its channel. */
+	/* The id is destroyed with its channel. */
 	OK(ABI(self->s.fd, CREATE_ID, &c));
 	close(c.channel_fd);
 	EXPECT_EQ(-ENOENT, ABI_DESTROY(&self->s, ID, c.id));
@@ -116,7 +114,7 @@ TEST_F(id, bind)
 	EXPECT_EQ(-EINVAL, abi_bind_to(&self->s, self->id, &self->s.addr));
 	OK(new_id(&self->s, self->channel, &id));
 	EXPECT_EQ(-EADDRINUSE, abi_bind_to(&self->s, id, src));
-	/* The failure left it unbound. */
+	/* The failed bind leaves the id unbound. */
 	src->sin_port = 0;
 	EXPECT_EQ(0, abi_bind_to(&self->s, id, src));
 }
@@ -156,7 +154,7 @@ TEST_F(id, bind_any)
 	EXPECT_EQ(0, b.info.port_num);
 	EXPECT_EQ(0, b.info.node_guid);
 	EXPECT_NE(0, src->sin_port);
-	/* No device, and not the state, either */
+	/* The id has neither a device nor a resolved address. */
 	ret = ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100);
 	EXPECT_TRUE(ret == -ENODEV || ret == -EINVAL);
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
@@ -172,11 +170,11 @@ TEST_F(id, bind_errors)
 	EXPECT_EQ(-EAFNOSUPPORT, abi_bind_to(&self->s, self->id, &sun));
 	family = 0xffff;
 	EXPECT_EQ(-EAFNOSUPPORT, abi_bind_to(&self->s, self->id, &family));
-	/* TEST-NET-1: nobody's */
+	/* TEST-NET-1: not a local address */
 	ASSERT_EQ(1, inet_pton(AF_INET, "192.0.2.1", &sin.sin_addr));
 	ret = abi_bind_to(&self->s, self->id, &sin);
 	LOGGED(EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV), "returned %d", ret);
-	/* Ours, but no RDMA device is there (or one is on lo) */
+	/* A local address without an RDMA device (unless there is one on lo) */
 	ASSERT_EQ(1, inet_pton(AF_INET, "127.0.0.1", &sin.sin_addr));
 	ret = abi_bind_to(&self->s, self->id, &sin);
 	LOGGED(EXPECT_TRUE(ret == -ENODEV || ret == -EADDRNOTAVAIL || !ret), "returned %d", ret);
@@ -193,7 +191,7 @@ TEST_F(id, privileged_port)
 	EXPECT_EQ(htons(81), sin.sin_port);
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
 
-	/* Who asks now counts, not who opened the session. */
+	/* The caller's rights count, not those of the task that opened the session. */
 	OK(abi_become_nobody());
 	EXPECT_EQ(-EACCES, abi_bind(&self->s, self->id, &sin));
 	sin.sin_port = htons(1023);
@@ -224,7 +222,7 @@ TEST_F(id, resolve)
 		  ((struct sockaddr_in *)&ev.info.src)->sin_addr.s_addr);
 	EXPECT_EQ(0, ev.info.num_paths);
 
-	/* Not twice */
+	/* An address is resolved once. */
 	EXPECT_EQ(-EINVAL, abi_resolve_addr(&self->s, self->id, &dst, 5000));
 	OK(ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 5000));
 	ev = EXPECT_EVENT(self->channel, EV_ROUTE_RESOLVED, self->id);
@@ -249,12 +247,12 @@ TEST_F(id, resolve_errors)
 	struct rdma_ep_channel_event ev = {};
 	int ret;
 
-	/* Nothing is known of a destination yet. */
+	/* The id has no destination yet. */
 	ret = ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 100);
 	EXPECT_TRUE(ret == -ENODEV || ret == -EINVAL);
 	EXPECT_EQ(-EAFNOSUPPORT, abi_resolve_addr(&self->s, self->id, &sun, 300));
 	EXPECT_EQ(-EAFNOSUPPORT, abi_resolve_from(&self->s, self->id, &sun, &dst, 300));
-	/* A source address that is not ours */
+	/* A source address that is not local */
 	inet_pton(AF_INET, "192.0.2.1", &other.sin_addr);
 	ret = abi_resolve_from(&self->s, self->id, &other, &dst, 300);
 	LOGGED(EXPECT_TRUE(ret == -EADDRNOTAVAIL || ret == -ENODEV), "returned %d", ret);
@@ -276,7 +274,7 @@ TEST_F(id, listen)
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(&self->s, LISTEN, id, 0));
 	EXPECT_EQ(-EINVAL, abi_resolve_addr(&self->s, id, &sin, 100));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, id));
-	/* Not bound: to any address; a backlog over the limit is cut. */
+	/* An unbound id listens at any address. A backlog above the limit is reduced. */
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, ~0U));
 }
 
@@ -350,7 +348,7 @@ TEST_F(id, options)
 					    cases[i].val, cases[i].len)),
 		       "option %zu", i);
 
-	/* Both share a port, if both say so. */
+	/* Two ids share a port if both have set REUSEADDR. */
 	sin = s->addr;
 	OK(abi_bind(s, self->id, &sin));
 	for (int i = 0; i < 2; i++) {
@@ -360,14 +358,14 @@ TEST_F(id, options)
 						RDMA_OPTION_ID_REUSEADDR, &one, 4));
 		EXPECT_EQ(i ? 0 : -EADDRINUSE, abi_bind(s, id[i], &sin));
 	}
-	/* Only one of them can listen, and then some options come too late. */
+	/* While they share it neither can listen. A listener refuses AFONLY. */
 	EXPECT_EQ(-EADDRINUSE, ABI_ID_CMD(s, LISTEN, self->id, 0));
 	EXPECT_EQ(0, ABI_DESTROY(s, ID, id[1]));
 	EXPECT_EQ(0, ABI_ID_CMD(s, LISTEN, self->id, 0));
 	EXPECT_EQ(-EINVAL, set_option(s, self->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &one, 4));
 }
 
-/* As long as there is no connection: what INIT needs, whatever is asked for */
+/* Without a connection INIT_QP_ATTR returns the attributes of INIT, whatever the state. */
 TEST_F(id, init_qp_attr)
 {
 	struct rdma_ep_cmd_init_qp_attr a = { .id = self->id, .qp_state = QPS_INIT };
@@ -386,7 +384,7 @@ TEST_F(id, init_qp_attr)
 		EXPECT_EQ(QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS,
 			  a.attr.qp_attr_mask);
 		EXPECT_EQ(1, a.attr.port_num);
-		/* What the kernel does not fill in is 0. */
+		/* Attributes that the kernel does not set are 0. */
 		EXPECT_EQ(0, a.attr.dest_qp_num);
 		EXPECT_EQ(0, a.attr.path_mtu);
 	}
@@ -442,13 +440,13 @@ TEST_F(id, migrate)
 	EXPECT_EQ(FD_CLOEXEC, fcntl(m.channel_fd, F_GETFD));
 	EXPECT_FALSE(abi_ready(second, 0));
 	EXPECT_EVENT(m.channel_fd, EV_ROUTE_RESOLVED, self->id);
-	/* And back, with nothing to move */
+	/* Back, without unread events */
 	EXPECT_EQ(0, migrate(s, self->id, self->channel, &reported));
 	EXPECT_EQ(2, reported);
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
-/* Unread events of an id go with it, others stay. */
+/* The destruction of an id drops its own unread events only. */
 TEST_F(id, destroy_with_events)
 {
 	const struct abi *s = &self->s;
@@ -475,7 +473,7 @@ TEST_F(id, destroy_with_events)
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
-/* Closes a session with so many ids, and so many unread events of the last few. */
+/* The time to close a session with @ids ids and @events unread events of the last 16, or -1 */
 static long close_ms(int ids, int events)
 {
 	struct rdma_ep_cmd_write_event w = { .event = RDMA_EP_CM_EVENT_USER };
@@ -500,7 +498,7 @@ static long close_ms(int ids, int events)
 	return abi_now_ms() - start;
 }
 
-/* However many of others there are: the end of an id looks at its own only. */
+/* The destruction of an id does not walk the unread events of other ids. */
 TEST_F_TIMEOUT(id, close_with_events, 120)
 {
 	long without = close_ms(8000, 0), with = close_ms(8000, 40000);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Multicast: memberships of ids, and how they end. */
+/* Multicast: memberships of ids, their events and their end. */
 #include "abi_mcast.h"
 
-/* Joins, and takes the event. */
+/* Joins, and reads the event. */
 static int joined(const struct abi *s, struct member *m, __u16 group, __u32 *mcast)
 {
 	return abi_join(s, m->id, group, MC_UID, mcast) ?:
 	       abi_event(m->channel, EV_MULTICAST_JOIN, NULL);
 }
 
-/* The next event is that of a membership. */
+/* The next event is the JOIN of the membership with @uid. */
 static void expect_joined(struct __test_metadata *_metadata, struct member *m, __u64 uid)
 {
 	EXPECT_EQ(uid, NEXT_EVENT(m->channel, EV_MULTICAST_JOIN).param.ud.mcast_uid);
 }
 
-/* How many have joined the group, as far as IP knows? */
+/* The number of users of the group in /proc/net/igmp, or an errno */
 static int ip_members(__u16 group)
 {
 	FILE *f = fopen("/proc/net/igmp", "re");
@@ -35,7 +35,7 @@ static int ip_members(__u16 group)
 	return users;
 }
 
-/* a sends to the group: the number of messages that b gets, 0 or 1 */
+/* Sends from a to the group. Returns the number of messages that b receives, or an errno. */
 static int b_gets(struct _test_data_mcast *self, __u16 group, long wait_ms)
 {
 	struct rdma_ep_cmd_create_ah ah = { .pd = self->s.pd };
@@ -92,7 +92,7 @@ TEST_F(mcast, join_event)
 	abi_group_gid(gid, 1);
 	EXPECT_EQ(0, memcmp(gid, ev.param.ud.ah_attr.grh.dgid, 16));
 	EXPECT_EQ(1, ip_members(1));
-	/* There is nothing else in it: no pointer of the kernel's, above all. */
+	/* All other bytes are zero: above all, there is no kernel pointer. */
 	only.uid = ev.uid;
 	only.id = ev.id;
 	only.event = ev.event;
@@ -124,7 +124,7 @@ TEST_F(mcast, events_are_counted)
 	EXPECT_EQ(1, leave(&self->s, mc[1]));
 }
 
-/* Unread events go with their membership, and only those. */
+/* The end of a membership drops its own unread events only. */
 TEST_F(mcast, unread_events)
 {
 	__u32 mc[3];
@@ -140,7 +140,7 @@ TEST_F(mcast, unread_events)
 	EXPECT_EQ(1, leave(&self->s, mc[2]));
 }
 
-/* Whether they are too late to be read, or to be queued */
+/* Leaving drops events that are queued, or are still to be queued. */
 TEST_F(mcast, late_events)
 {
 	__u32 mc;
@@ -153,11 +153,11 @@ TEST_F(mcast, late_events)
 	}
 	EXPECT_TRUE(abi_quiet(self->a.channel));
 	EXPECT_EQ(0, abi_events_reported(&self->s, self->a.id));
-	/* None of them has left the QP attached. */
+	/* The QP is attached to none of the groups. */
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->a.qp));
 }
 
-/* The events of a membership go where its id goes. */
+/* The events of a membership move with its id. */
 TEST_F(mcast, migrate)
 {
 	__u32 mc[2];
@@ -173,7 +173,7 @@ TEST_F(mcast, migrate)
 	EXPECT_EQ(1, leave(&self->s, mc[1]));
 }
 
-/* Two memberships in one group: each has its event, and ends by itself. */
+/* Two memberships in one group have an event each, and end independently. */
 TEST_F(mcast, same_group_twice)
 {
 	__u32 mc[2];
@@ -195,7 +195,7 @@ TEST_F(mcast, same_group_twice)
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->b.qp));
 }
 
-/* A QP that its group was left for is in none, also if the event of joining is on its way. */
+/* Leaving detaches the QP, also if the JOIN has not been reported yet. */
 TEST_F(mcast, qp_destroyed_right_after_leaving)
 {
 	struct rdma_ep_cmd_create_qp qp;
@@ -212,7 +212,7 @@ TEST_F(mcast, qp_destroyed_right_after_leaving)
 	}
 }
 
-/* The QP that the id has when the event is read is attached, once if reads fail. */
+/* Reading the event attaches the QP that the id has by then, once even if reads fail. */
 TEST_F(mcast, qp_before_the_event_is_read)
 {
 	void *volatile nowhere = (void *)8;
@@ -220,7 +220,7 @@ TEST_F(mcast, qp_before_the_event_is_read)
 	struct rdma_ep_cmd_create_qp qp;
 	__u32 mc;
 
-	/* In the place of one that was attached; the first of the id */
+	/* First in place of a QP that was attached, then for an id that had no QP */
 	for (int i = 0; i < 2; i++) {
 		OK(abi_join(s, self->b.id, 1, i, &mc));
 		EXPECT_TRUE(abi_ready(self->b.channel, ABI_WAIT_MS));
@@ -242,7 +242,7 @@ TEST_F(mcast, qp_before_the_event_is_read)
 	}
 }
 
-/* The same before the events have come */
+/* Two memberships in one group, of which one ends before its event has been read */
 TEST_F(mcast, same_group_twice_at_once)
 {
 	__u32 mc[2];
@@ -276,7 +276,7 @@ TEST_F(mcast, send_only)
 	EXPECT_EQ(1, leave(&self->s, j.mcast));
 }
 
-/* The group can be joined, but the QP not be attached. */
+/* rdma_cm joins such a group, but the QP cannot be attached to it. */
 TEST_F(mcast, unicast_address)
 {
 	struct rdma_ep_cmd_join_multicast j = { .uid = MC_UID, .id = self->a.id };
@@ -316,14 +316,14 @@ TEST_F(mcast, bad_addresses)
 	EXPECT_TRUE(abi_quiet(self->a.channel));
 }
 
-/* It leaves its groups where it is then, which has to be where it is a member. (CMA-09) */
+/* rdma_cm leaves groups on the interface of the id, which a member must not change. (CMA-09) */
 TEST_F(mcast, resolve_as_a_member)
 {
 	struct sockaddr_in dst = self->s.addr;
 	struct sockaddr_in6 sin6;
 	__u32 mcast, id;
 
-	/* IPv4: at the source address, which stays */
+	/* IPv4: the source address decides, and does not change. */
 	dst.sin_port = htons(4711);
 	OK(abi_join(&self->s, self->a.id, 1, 0, &mcast));
 	OK(abi_event(self->a.channel, EV_MULTICAST_JOIN, NULL));
@@ -361,7 +361,7 @@ TEST_F(mcast, states_of_the_id)
 
 	OK(abi_listen(s, server, RDMA_PS_UDP, 0, 0, &listener, &sin));
 	EXPECT_EQ(-EINVAL, abi_join(s, listener, 1, 0, &mc));
-	/* It may know the peer, but not the way there. */
+	/* An id may join with its peer's address resolved, but not with a route. */
 	OK(abi_create_id(s, channel, RDMA_PS_UDP, QPT_UD, 0, &id));
 	OK(abi_resolve(s, channel, id, &sin));
 	OK(abi_join(s, id, 1, 0, &mc));
@@ -381,7 +381,7 @@ TEST_F(mcast, states_of_the_id)
 	EXPECT_EQ(0, ip_members(1));
 }
 
-/* A membership whose handle cannot be told must not stay. */
+/* A membership whose handle cannot be returned is ended. */
 TEST_F(mcast, bad_response_pointer)
 {
 	struct rdma_ep_cmd_join_multicast *j;
@@ -405,7 +405,7 @@ TEST_F(mcast, bad_response_pointer)
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->a.qp));
 }
 
-/* ---- In which order they end */
+/* ---- Order of destruction */
 
 TEST_F(mcast, id_first)
 {
@@ -416,7 +416,7 @@ TEST_F(mcast, id_first)
 	EXPECT_TRUE(abi_ready(self->a.channel, ABI_WAIT_MS));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, self->a.id));
 	EXPECT_TRUE(abi_quiet(self->a.channel));
-	/* It has left, but the QP is attached. */
+	/* The id has left the groups, but its QP is still attached. */
 	EXPECT_EQ(0, ip_members(1));
 	EXPECT_EQ(0, ip_members(2));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, QP, self->a.qp));
@@ -434,7 +434,7 @@ TEST_F(mcast, qp_first)
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&self->s, QP, self->a.qp));
 	EXPECT_EQ(0, abi_destroy_flags(&self->s, RDMA_EP_OBJ_QP, self->a.qp,
 				       RDMA_EP_DESTROY_DETACH));
-	/* The membership is the id's, and goes on; so do new ones. */
+	/* The id keeps the membership, and can join other groups. */
 	EXPECT_EQ(1, ip_members(1));
 	EXPECT_EQ(0, joined(&self->s, &self->a, 2, &mc[1]));
 	EXPECT_EQ(1, leave(&self->s, mc[0]));
@@ -442,7 +442,7 @@ TEST_F(mcast, qp_first)
 	EXPECT_EQ(0, ip_members(1));
 }
 
-/* What the user has detached is not detached again. */
+/* Leaving does not fail if the user has detached the QP. */
 TEST_F(mcast, detach_the_ids_qp)
 {
 	__u32 mc[2];
@@ -460,7 +460,7 @@ TEST_F(mcast, detach_the_ids_qp)
 	EXPECT_EQ(1, leave(&self->s, mc[1]));
 }
 
-/* A session that is closed with memberships and attachments in every state */
+/* Closes a session with memberships and attachments in every state. */
 TEST(close_session)
 {
 	struct member m[6] = {};
@@ -473,7 +473,7 @@ TEST(close_session)
 	SKIP_IF(s.iwarp, "iWARP has no multicast");
 	for (int i = 0; i < 6; i++)
 		OK(member_up(&s, &m[i]));
-	/* Read; unread; the id gone; the QP gone; both gone; on its way */
+	/* Event read; unread; id destroyed; QP destroyed; both destroyed; not yet reported */
 	OK(joined(&s, &m[0], 0, &mc));
 	OK(abi_join(&s, m[1].id, 1, MC_UID, &mc));
 	OK(joined(&s, &m[2], 2, &mc));
@@ -497,7 +497,7 @@ TEST(close_session)
 	EXPECT_EQ(0, abi_idle());
 }
 
-/* However many there are, none is looked for among the others. */
+/* The close does not search the list of memberships for each of them. */
 TEST_F(mcast, close_with_many)
 {
 	long start = abi_now_ms(), join_ms;
@@ -511,12 +511,12 @@ TEST_F(mcast, close_with_many)
 	join_ms = abi_now_ms() - start;
 	start = abi_now_ms();
 	abi_close(&self->s);
-	/* (About as long, on the debug kernel.) */
+	/* (On the debug kernel, both take about as long.) */
 	EXPECT_GT(2 * join_ms, abi_now_ms() - start);
 	EXPECT_EQ(0, ip_members(3999));
 }
 
-/* An id too, be it the same one. (CMA-01) */
+/* The limit of an id counts memberships, also in the same group. (CMA-01) */
 TEST_F(mcast, join_too_many)
 {
 	enum { MAX = 1024 };
@@ -530,7 +530,7 @@ TEST_F(mcast, join_too_many)
 	leave(s, j.mcast);
 	EXPECT_EQ(0, ABI(s->fd, JOIN_MULTICAST, &j));
 	EXPECT_EQ(-ENOMEM, ABI(s->fd, JOIN_MULTICAST, &j));
-	/* Another one is not affected. */
+	/* Other ids are not affected. */
 	j.id = self->b.id;
 	EXPECT_EQ(0, ABI(s->fd, JOIN_MULTICAST, &j));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of memberships and of attachments share: two unconnected ids with QPs. */
+/* Common to the tests of memberships and attachments: two unconnected ids with QPs */
 #ifndef ABI_MCAST_H
 #define ABI_MCAST_H
 
@@ -10,7 +10,7 @@
 #define UDP_QKEY	0x01234567	/* RDMA_UDP_QKEY */
 #define MC_QPN		0xffffff
 #define MSG		32
-#define ENOTSUPP	524		/* of the kernel */
+#define ENOTSUPP	524		/* internal to the kernel */
 
 /* An unconnected id with a QP of its own that can send and receive. */
 struct member {
@@ -61,7 +61,7 @@ FIXTURE_TEARDOWN(mcast)
 	free(self->b.buf);
 }
 
-/* Ends a membership: the number of its events that have been read, or an errno. */
+/* Ends a membership. Returns the number of its events that have been read, or an errno. */
 static inline int leave(const struct abi *s, __u32 mcast)
 {
 	return ABI_DESTROY_COUNT(s, MCAST, mcast);

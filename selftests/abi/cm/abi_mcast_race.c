@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memberships and attachments that several tasks make and end at the same time, or that end while
- * they are being made. What counts is that the kernel survives and that nothing is left.
+ * Several tasks join and leave, attach and detach at the same time, while ids and QPs are
+ * destroyed. The kernel must survive, and nothing must be left.
  */
 #include "abi_test.h"
 
 #define GROUPS		8
 #define RACE_MS		1000
 
-/* What the tasks of a race share; handles may be those of the past. */
+/* Shared by the tasks of a race. Handles may be stale. */
 struct race {
 	struct abi s;
 	int channel;
@@ -17,7 +17,7 @@ struct race {
 	volatile __u32 mcast[GROUPS];
 	volatile bool stop;
 	long done;			/* commands that succeeded */
-	int bad;			/* an errno that must not be */
+	int bad;			/* an unexpected errno */
 };
 
 static void note(struct race *r, int ret)
@@ -27,7 +27,7 @@ static void note(struct race *r, int ret)
 		__atomic_add_fetch(&r->done, 1, __ATOMIC_RELAXED);
 		break;
 	case -ENOENT:		/* destroyed */
-	case -EIO:		/* destroyed just now */
+	case -EIO:		/* being destroyed */
 	case -EINVAL:		/* not attached, not bound yet */
 	case -EBUSY:		/* attached */
 		break;
@@ -44,7 +44,7 @@ static void *join_thread(void *arg)
 
 	for (unsigned int i = 0; !r->stop; i++) {
 		ret = abi_join(&r->s, r->id, i % GROUPS, i, &mc);
-		/* In too many: leaving is not as fast. */
+		/* ENOMEM: too many memberships, as leaving is slower. */
 		if (ret != -ENOMEM)
 			note(r, ret);
 		if (!ret)
@@ -62,7 +62,7 @@ static void *leave_thread(void *arg)
 	return NULL;
 }
 
-/* The event that poll() saw may be gone with its id when it is read. */
+/* EAGAIN: the id was destroyed, with its event, between poll() and read(). */
 static void *read_thread(void *arg)
 {
 	struct race *r = arg;
@@ -104,7 +104,7 @@ static int new_id(struct race *r)
 	return ret;
 }
 
-/* Of the id, if it is to have one */
+/* @own: a QP of the id */
 static int new_qp(struct race *r, bool own)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -144,10 +144,10 @@ FIXTURE_TEARDOWN(race)
 	EXPECT_EQ(0, abi_idle());
 }
 
-/* So many commands are to have met what changes, however long that takes. */
+/* A race lasts until more commands than this have succeeded, within ABI_WAIT_MS. */
 #define RACE_DONE	50
 
-/* Runs the threads while @change is called over and over. */
+/* Runs the threads, and meanwhile calls @change repeatedly. */
 static void run_threads(struct __test_metadata *_metadata, struct race *r,
 			void *(*const *fns)(void *), int nr, int (*change)(struct race *))
 {
@@ -167,7 +167,7 @@ static void run_threads(struct __test_metadata *_metadata, struct race *r,
 		pthread_join(thread[i], NULL);
 	EXPECT_EQ(0, r->bad);
 	EXPECT_LT(RACE_DONE, r->done);
-	/* All is as it was. */
+	/* The objects can still be changed. */
 	EXPECT_EQ(0, change(r));
 }
 
@@ -207,13 +207,13 @@ static int change_nothing(struct race *r)
 	return 0;
 }
 
-/* Several join and leave the same groups through the same id. */
+/* Several tasks join and leave the same groups through the same id. */
 TEST_F(race, join_and_leave)
 {
 	RUN(change_nothing, join_thread, join_thread, leave_thread, leave_thread, read_thread);
 }
 
-/* The id or its QP, or both, go and come meanwhile. */
+/* The id or its QP, or both, are destroyed and created meanwhile. */
 TEST_F(race, join_and_destroy_id)
 {
 	RUN(change_id, join_thread, leave_thread, read_thread);
@@ -229,15 +229,15 @@ TEST_F(race, join_and_destroy_both)
 	RUN(change_both, join_thread, leave_thread, attach_thread);
 }
 
-/* A QP is attached, detached and destroyed with what is attached. */
+/* A QP is attached, detached, and destroyed with its attachments. */
 TEST_F(race, attach_and_destroy_qp)
 {
 	RUN(change_qp, attach_thread, attach_thread, detach_thread, detach_thread);
 }
 
 /*
- * The QP of memberships is destroyed while they end. So that destroying it takes
- * a while, it is attached to other groups, too; the last ones are left first.
+ * The id's QP is destroyed while its memberships end. So that the destruction takes a while, the
+ * QP is attached to other groups, too, from which it is detached first.
  */
 struct leaver {
 	const struct abi *s;
@@ -283,9 +283,9 @@ TEST_F(race, leave_while_qp_destroyed)
 }
 
 /*
- * Of one group there are QPs that come and QPs that go: rxe takes a group away with
- * its last QP, also from one that is just being attached to it, and can neither
- * detach nor destroy that one any more.
+ * Several QPs are attached to one group and detached from it. rxe removes a group with its last
+ * QP, also while another QP is being attached to it. It can then neither detach nor destroy
+ * that QP.
  */
 struct member {
 	const struct race *r;
@@ -340,8 +340,8 @@ static void *reset_thread(void *arg)
 }
 
 /*
- * An id whose QP others have in use joins, and then another one, without a QP: how much is
- * done (@done) until that one has its event? The first has its own in the end.
+ * An id whose QP other tasks use joins a group, and after it an id without a QP. @most: how far
+ * @done counts until the second id has its event. The first id has its event in the end.
  */
 static int most_in_front(struct race *r, const long *done, long *most)
 {
@@ -365,10 +365,7 @@ static int most_in_front(struct race *r, const long *done, long *most)
 	return ret;
 }
 
-/*
- * However many tasks are modifying a QP, the CM's work items, which all ids share, do not
- * wait for them.
- */
+/* The CM's work items, which all ids share, do not wait for tasks that modify a QP. */
 TEST_F(race, modified_by_many)
 {
 	struct race *r = &self->r;
@@ -379,7 +376,7 @@ TEST_F(race, modified_by_many)
 		OK(pthread_create(&thread[i], NULL, reset_thread, r));
 	usleep(100000 * TEST_SCALE);
 	OK(most_in_front(r, &r->done, &most));
-	/* It was fifty times as many when the CM waited for all. */
+	/* It was 13000 when the CM waited for all tasks. */
 	EXPECT_GT(10 * CROWD, most);
 	r->stop = true;
 	for (int i = 0; i < CROWD; i++)
@@ -408,7 +405,7 @@ static void *crowd_thread(void *arg)
 	return NULL;
 }
 
-/* The same where they attach QPs of their own, of which rxe is told one at a time. */
+/* The same for tasks that attach QPs of their own. The module calls rxe for one at a time. */
 TEST_F(race, attached_by_many)
 {
 	struct race *r = &self->r;
@@ -424,7 +421,7 @@ TEST_F(race, attached_by_many)
 	r->qp = own;
 	usleep(100000 * TEST_SCALE);
 	OK(most_in_front(r, &done, &most));
-	/* It was 80000 when the CM waited for all. */
+	/* It was 80000 when the CM waited for all tasks. */
 	EXPECT_GT(50 * CROWD, most);
 	r->stop = true;
 	for (int i = 0; i < CROWD; i++) {

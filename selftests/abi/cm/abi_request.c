@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Requests that are refused, wait, or lose one of their ends. */
+/* Connection requests that are rejected, wait in the backlog, or lose one of their ends. */
 #include "abi_cm.h"
 
-/* An id whose QP cannot be had ready still has its request. */
+/* An ACCEPT that cannot move the QP to RTS leaves the request pending. */
 TEST_F(cm, reject_after_accept)
 {
 	static const char why[] = "after all";
@@ -18,7 +18,7 @@ TEST_F(cm, reject_after_accept)
 	OK(new_qp(self, r.id, QPT_RC, &qp));
 	OK(abi_qp_state(s, qp.qp, QPS_ERR));
 	EXPECT_EQ(-EINVAL, abi_accept(s, r.id, CHILD_UID, 0));
-	/* ... but the QP is in error, and stays so. */
+	/* The QP stays in the error state. */
 	EXPECT_EQ(-EINVAL, abi_accept(s, r.id, CHILD_UID, 0));
 	EXPECT_EQ(0, ABI(s->fd, REJECT, &r));
 	ev = NEXT_EVENT(self->client, EV_REJECTED);
@@ -26,7 +26,7 @@ TEST_F(cm, reject_after_accept)
 	EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
 	ABI_DESTROY(s, QP, qp.qp);
 
-	/* With another QP it goes on. */
+	/* With another QP the ACCEPT succeeds. */
 	OK(request(self, &id, &r.id));
 	OK(new_qp(self, r.id, QPT_RC, &qp));
 	OK(abi_qp_state(s, qp.qp, QPS_ERR));
@@ -75,7 +75,7 @@ TEST_F(cm, reject)
 			EXPECT_EQ(REJ_BYTES, ev.param.conn.private_data_len);
 			EXPECT_EQ(reason ?: 28, (__u32)ev.status);
 		}
-		/* Only once; accepting it now does not disturb a QP. */
+		/* A request is rejected once. A late ACCEPT does not move the QP. */
 		EXPECT_EQ(-EINVAL, ABI(s->fd, REJECT, &r));
 		EXPECT_EQ(-EINVAL, abi_accept(s, child, 1, 0));
 		EXPECT_QPS(QPS_INIT, s, qp.qp);
@@ -83,7 +83,7 @@ TEST_F(cm, reject)
 	}
 }
 
-/* The library closes what it accepted late: nothing may arrive before that. */
+/* A request has no uid before ACCEPT, so its events are dropped until then. */
 TEST_F(cm, events_before_accept_are_dropped)
 {
 	__u32 id, child;
@@ -104,7 +104,7 @@ TEST_F(cm, destroying_a_child_rejects)
 	EXPECT_EQ(0, abi_event(self->client, EV_REJECTED, NULL));
 }
 
-/* The child has no handle yet. */
+/* The destruction of a listener rejects unread requests, whose children have no handle yet. */
 TEST_F(cm, destroying_a_listener_rejects)
 {
 	struct rdma_ep_qp_init qp;
@@ -118,16 +118,15 @@ TEST_F(cm, destroying_a_listener_rejects)
 	EXPECT_EQ(1, ABI_DESTROY_COUNT(&self->s, ID, self->listener));
 	EXPECT_FALSE(abi_ready(self->server, 0));
 	EXPECT_EVENT(self->client, EV_REJECTED, id[1]);
-	/* The one that was read lives on. */
+	/* The request that was read remains. */
 	OK(new_qp(self, child, QPT_RC, &qp));
 	EXPECT_EQ(0, abi_accept(&self->s, child, CHILD_UID, 0));
 	EXPECT_EVENT(self->client, EV_ESTABLISHED, id[0]);
 }
 
 /*
- * A session that has both sides: over iWARP an id cannot be destroyed before its
- * request is answered, so the answer, for one that is read and one that is not,
- * must come first. (Or else siw waits for 10 s.)
+ * Both sides are in one session. Over iWARP the destruction of a connecting id waits for the
+ * answer to its request (siw: 10 s), so the session first answers requests, read and unread.
  */
 TEST_F(cm, closing_answers_requests)
 {
@@ -140,10 +139,7 @@ TEST_F(cm, closing_answers_requests)
 	OK(abi_open(&self->s));
 }
 
-/*
- * Requests over the limit are not lost: the peer asks again after a while. Not
- * over iWARP: there it is refused.
- */
+/* The IB CM drops a request above the backlog, and the peer repeats it. iWARP rejects it. */
 TEST_F_TIMEOUT(cm, backlog, 60)
 {
 	struct abi *s = &self->s;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses and paths that rdma_cm takes as they are. On RoCE it has ids with a route in
- * a table by interface and destination, and finds them there to take them out: only KASAN
- * tells whether it does, one id later.
+ * Addresses and paths that rdma_cm does not check. On RoCE it keeps ids with a route in a table
+ * by interface and destination, and looks an id up there to remove it. If it does not find the
+ * id, only KASAN reports that, at the next id.
  */
 #include <rdma/rdma_user_cm.h>
 
 #include "abi_test.h"
 
-/* As in <rdma/ib.h>, which the build of tests does without */
+/* struct sockaddr_ib of <rdma/ib.h>, which the build of tests does not use */
 struct ib_address {
 	__u16 family;
 	__be16 pkey;
@@ -18,7 +18,7 @@ struct ib_address {
 	__u64 scope_id;
 };
 
-/* Needs no address that is ours, but an interface. */
+/* Not a local address, but an address that needs an interface */
 static const struct sockaddr_in6 link_local = {
 	.sin6_family = AF_INET6,
 	.sin6_addr.s6_addr = { 0xfe, 0x80, [15] = 0x77 },
@@ -57,7 +57,7 @@ static int bind_link_local(const struct abi *s, __u32 id)
 	return abi_bind_to(s, id, &sin6);
 }
 
-/* A destination with another interface is refused, and leaves the one that there is. (CMA-06) */
+/* A destination with another interface is refused, and the id keeps its own. (CMA-06) */
 TEST_F(route, other_interface)
 {
 	__u32 id;
@@ -69,7 +69,7 @@ TEST_F(route, other_interface)
 	}
 }
 
-/* Before there is a route, too. */
+/* The same before the route is resolved */
 TEST_F(route, other_interface_resolved)
 {
 	__u32 id;
@@ -83,7 +83,7 @@ TEST_F(route, other_interface_resolved)
 	}
 }
 
-/* AF_IB addresses have no interface, unless a bind that failed left one behind. */
+/* An id with an AF_IB address has no interface, or that of a failed bind. It gets no route. */
 TEST_F(route, ib_address)
 {
 	struct ib_address dst = {
@@ -140,8 +140,8 @@ static int set_path(const struct abi *s, __u32 id, const __u8 sgid[16], __u8 mtu
 }
 
 /*
- * A user's path, and with it the peer's request, can say that packets have a size that
- * is none. rxe divides messages by it: a READ of no bytes was a panic (6.1). (RXE-24)
+ * A user's path, and the request for it, may have an MTU that does not exist. rxe divides by the
+ * packet size: an empty READ was a panic (6.1). (RXE-24)
  */
 TEST_F(route, mtu)
 {
@@ -158,7 +158,7 @@ TEST_F(route, mtu)
 		OK(abi_resolve(&self->s, self->channel, id, &sin));
 		OK(set_path(&self->s, id, self->s.gid, mtus[i], 8));
 		OK(abi_event(self->channel, EV_ROUTE_RESOLVED, &ev));
-		/* Once */
+		/* A path can be set once. */
 		EXPECT_EQ(-EINVAL, set_path(&self->s, id, self->s.gid, 3, 8));
 		OK(abi_id_qp(&self->s, id, &qp));
 		OK(abi_connect(&self->s, id, 0));
@@ -181,8 +181,8 @@ static int life_time(const struct abi *s, __u32 id)
 }
 
 /*
- * The IB CM keeps what is left of a connection for as long as its packets may live: hours,
- * if the user says so, by its path or by an acknowledge timeout. (IBCM-02)
+ * The IB CM keeps the remains of a connection for the packet life time, which a path or an ACK
+ * timeout may set to hours. CONNECT limits it. (IBCM-02)
  */
 TEST_F(route, life_time)
 {
@@ -222,10 +222,10 @@ TEST_F(route, life_time)
 	}
 }
 
-/* Where an id has no GID, a path would lead to any device that has the path's. */
+/* An id without a GID gets no path, which would lead to any device that has the path's GID. */
 TEST_F(route, path_without_gid)
 {
-	/* Loopback, for rdma_cm */
+	/* rdma_cm takes this for loopback. */
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(4711) };
 	__u32 id;
 
