@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The three kinds of file descriptors that events are read from: the same rules for all of them. */
+/* The three kinds of files that events are read from follow the same rules. */
 #include "abi_test.h"
 
 #define QKEY	0x22223333
 
 enum kind { CM, COMP, ASYNC };
 
-/* A QP that sends to itself and receives from an SRQ. */
+/* A QP that sends to itself and receives from an SRQ */
 struct source {
 	__u32 cq, srq, qp, qp_num, ah;
 	char grh[GRH_BYTES];
@@ -50,7 +50,7 @@ static int make_source(const struct abi *s, int channel, __u64 uid, struct sourc
 	       abi_qp_rts(s, src->qp, QPT_UD, 0);
 }
 
-/* One message; its completion stays in the CQ until a poll. */
+/* Sends one message. Its completions stay in the CQ until a poll. */
 static int send_one(const struct abi *s, struct source *src, __u32 flags)
 {
 	struct rdma_ep_send_wr *wr;
@@ -79,7 +79,7 @@ static int drain(const struct abi *s, __u32 cq, __u32 num)
 	return 0;
 }
 
-/* Source i leads to one event, whose cookie is 100 + i. */
+/* Causes one event of source @i, with the uid 100 + @i. */
 static int cause(struct _test_data_channel *self, enum kind kind, int i)
 {
 	const struct abi *s = &self->s;
@@ -99,7 +99,7 @@ static int cause(struct _test_data_channel *self, enum kind kind, int i)
 		return ret ?: abi_notify_cq(s, src->cq, 0) ?: send_one(s, src, 0) ?:
 		       drain(s, src->cq, 1);
 	case ASYNC:
-		/* The only receive is used up, less than the limit are left. */
+		/* The only receive is consumed: fewer are left than the limit. */
 		ret = src->cq ? 0 : make_source(s, -1, 100 + i, src);
 		a.srq = src->srq;
 		return ret ?: ABI(s->fd, MODIFY_SRQ, &a) ?:
@@ -166,13 +166,13 @@ TEST_F(channel, one_record)
 	SKIP_IF(variant->kind != CM && self->s.iwarp, "needs datagrams");
 	OK(cause(self, variant->kind, 0));
 	ASSERT_TRUE(abi_ready(self->fd, ABI_WAIT_MS));
-	/* A buffer that is too short, or not there, does not take it. */
+	/* A read into a short or inaccessible buffer does not consume the event. */
 	EXPECT_ERRNO(EINVAL, read(self->fd, buf, variant->len - 1));
 	EXPECT_ERRNO(EINVAL, read(self->fd, buf, 1));
 	hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT_ERRNO(EFAULT, read(self->fd, hole, variant->len));
 	EXPECT_TRUE(abi_ready(self->fd, 0));
-	/* Nor is more written than it has. */
+	/* Nothing is written behind the record. */
 	memset(buf, 0x5a, sizeof(buf));
 	EXPECT_EQ(variant->len, read(self->fd, buf, variant->len + 7));
 	EXPECT_TRUE(is_event(variant, buf, 0));
@@ -195,7 +195,7 @@ TEST_F(channel, several_records)
 	EXPECT_TRUE(is_event(variant, buf + variant->len, !swapped));
 	EXPECT_TRUE(abi_quiet(self->fd));
 
-	/* As many as fit */
+	/* A read returns as many records as fit. */
 	OK(cause(self, variant->kind, 0));
 	OK(cause(self, variant->kind, 1));
 	usleep(ABI_QUIET_MS * 1000);
@@ -234,7 +234,7 @@ static void *reader_thread(void *arg)
 	return NULL;
 }
 
-/* Joins if the thread has come back. */
+/* Joins the thread if its read has returned. */
 static bool came_back(struct reader *r, pthread_t thread)
 {
 	return ABI_UNTIL(r->done) && !pthread_join(thread, NULL);
@@ -275,7 +275,7 @@ TEST_F(channel, session_goes)
 	EXPECT_ERRNO(EIO, read(self->fd, buf, variant->len));
 }
 
-/* The session goes while poll(2) waits. */
+/* The session ends while poll(2) waits. */
 TEST_F(channel, session_goes_under_poll)
 {
 	struct pollfd p = { .fd = self->fd, .events = POLLIN };
@@ -294,7 +294,7 @@ TEST_F(channel, session_goes_under_poll)
 	self->s.fd = -1;
 	EXPECT_EQ(1, poll(&p, 1, ABI_WAIT_MS));
 	EXPECT_TRUE(p.revents & POLLERR);
-	/* Woken, not found out when the time was over */
+	/* The end of the session wakes poll(2) before its time limit. */
 	EXPECT_GT(ABI_WAIT_MS / 2, abi_now_ms() - start);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 }
@@ -325,7 +325,7 @@ TEST_F(comp, one_event_for_each_arming)
 	OK(send_one(s, &self->src, SEND_SIGNALED));
 	OK(drain(s, self->src.cq, 2));
 	EXPECT_TRUE(abi_quiet(self->fd));
-	/* Armed once, however many completions come */
+	/* Armed once: one event of several completions */
 	OK(abi_notify_cq(s, self->src.cq, 0));
 	EXPECT_TRUE(abi_quiet(self->fd));
 	for (int i = 0; i < 4; i++)
@@ -360,7 +360,7 @@ TEST_F(comp, solicited)
 	EXPECT_TRUE(abi_quiet(self->fd));
 }
 
-/* Unread events of a CQ go with it. */
+/* The destruction of a CQ drops its unread events. */
 TEST_F(comp, destroy_cq)
 {
 	struct abi *s = &self->s;
@@ -378,7 +378,7 @@ TEST_F(comp, destroy_cq)
 	EXPECT_FALSE(abi_ready(self->fd, 0));
 }
 
-/* Of an asynchronous queue: the same event twice is one. */
+/* An asynchronous event that comes again before it is read is reported once. */
 TEST_F(comp, async_events_are_merged)
 {
 	struct rdma_ep_cmd_srq_attr a = {
@@ -395,7 +395,7 @@ TEST_F(comp, async_events_are_merged)
 	}
 	EXPECT_ASYNC(s->async_fd, EVENT_SRQ_LIMIT_REACHED, 7);
 	EXPECT_TRUE(abi_quiet(s->async_fd));
-	/* Fired: not armed any more */
+	/* The limit has fired, and is not armed any more. */
 	a.flags = 0;
 	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_EQ(0, a.srq_limit);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that goes away under a post, files that go away under commands, and what
- * cannot be done with the files at all.
+ * Memory that is unmapped during a post, files that are closed during commands, AHs that are
+ * destroyed during posts, and operations that the files do not have.
  */
 #include "abi_test.h"
 #include "abi_cmds.h"
@@ -39,8 +39,8 @@ static int read_into(struct _test_data_gone *self, __u64 addr, __u32 len, __u32 
 }
 
 /*
- * A region outlives its mapping: what comes goes into the pages that were
- * registered, and not to what is at that place now.
+ * A region outlives its mapping: data arrives in the registered pages, and not in a new mapping at
+ * the address.
  */
 TEST_F(gone, mr_outlives_its_mapping)
 {
@@ -74,7 +74,7 @@ TEST_F(gone, mr_outlives_its_mapping)
 			break;
 		}
 		EXPECT_WC(&self->s, self->p.end[0].cq[0], 1, WC_SUCCESS);
-		/* And once more, when it has long been gone */
+		/* Once more, after the change */
 		OK(read_into(self, mr.iova, LEN, mr.lkey));
 		EXPECT_WC(&self->s, self->p.end[0].cq[0], 1, WC_SUCCESS);
 		if (kind == REPLACE) {
@@ -105,7 +105,7 @@ static void *flicker_thread(void *arg)
 	return NULL;
 }
 
-/* The list and the structure are there, and are not. */
+/* The list and the structure become accessible and inaccessible during posts. */
 TEST_F(gone, list_unmapped_while_posted)
 {
 	enum { ROUNDS = 400 };
@@ -126,10 +126,10 @@ TEST_F(gone, list_unmapped_while_posted)
 	good.wrs = (uintptr_t)f.page + 1024;
 	memcpy(f.page, &good, sizeof(good));
 	OK(pthread_create(&thread, NULL, flicker_thread, &f));
-	/* Until the page has been there, and has not been. */
+	/* Until posts have found the page both accessible and inaccessible. */
 	for (int i = 0; i < ROUNDS || ((!taken || !faults) && !abi_one_cpu() &&
 				   abi_now_ms() < end); i++) {
-		/* Odd ones: the structure itself, too */
+		/* Odd rounds: the structure is on the page, too. */
 		post = i & 1 ? (void *)f.page : &good;
 		ret = abi_raw(self->s.fd, RDMA_EP_IOC_POST_SEND, post);
 		/* The queue may be full for a moment. */
@@ -151,7 +151,7 @@ TEST_F(gone, list_unmapped_while_posted)
 		EXPECT_LT(0, faults);
 	}
 	TH_LOG("%u taken, %u faults", taken, faults);
-	/* (The last of the above may still be on its way, and fill the queue.) */
+	/* (The last of these requests may still fill the queue.) */
 	while ((ret = read_into(self, self->mr.iova, 64, self->mr.lkey)) == -ENOMEM)
 		ASSERT_EQ(1, abi_wait(&self->s, self->p.end[0].cq[0], wc, 1));
 	ASSERT_EQ(0, ret);
@@ -161,7 +161,7 @@ TEST_F(gone, list_unmapped_while_posted)
 	EXPECT_EQ(1, wc[0].wr_id);
 }
 
-/* Threads call commands on a file that another one closes and opens again. */
+/* Threads call commands on a file that another thread closes and opens again. */
 struct closing {
 	int fd;
 	struct abi s;
@@ -239,7 +239,7 @@ TEST_F_TIMEOUT(gone, files_closed_under_commands, 120)
 	EXPECT_EQ(0, abi_idle());
 }
 
-/* Only a session's rings can be mapped, and a session is not read or written. */
+/* Channels cannot be mapped or written, and sessions cannot be read or written. */
 TEST_F(gone, only_rings_can_be_mapped)
 {
 	int fds[3] = { self->p.end[0].channel, abi_comp_channel(&self->s), self->s.async_fd };
@@ -256,7 +256,7 @@ TEST_F(gone, only_rings_can_be_mapped)
 	EXPECT_EQ(-1, lseek(self->s.fd, 0, SEEK_SET));
 }
 
-/* ---- an address handle that goes while it is posted */
+/* ---- AHs that are destroyed during posts */
 
 struct poster {
 	const struct abi *s;
@@ -283,8 +283,8 @@ static void *post_to_ah(void *arg)
 }
 
 /*
- * It needs its PD until the post is over. (That something else is used, KASAN sees. In slow
- * motion: abi_mock_posts.c.)
+ * The AH needs its PD until the post has ended. (KASAN reports a use after free.
+ * abi_mock_posts.c tests the same with a slow driver.)
  */
 TEST_F(gone, ah_destroyed_while_posted)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In the middle of things: objects that are half made, commands that are stuck in memory of the
- * user's that does not come, and memory and files that go away under a command. (userfaultfd(2)
- * stops a command exactly where it reads or writes the user's memory.)
+ * Commands that userfaultfd(2) stops where they read or write user memory. Meanwhile other
+ * commands must not find objects that are being created, nor wait for the command; the session,
+ * the listener or the owner may end.
  */
 #include <linux/userfaultfd.h>
 
@@ -11,14 +11,14 @@
 
 #define PAGE	4096
 
-/* A page: access to it waits. */
+/* A page on which accesses wait */
 struct stall {
 	int fd;
 	__u8 *page;
 	bool reads;
 };
 
-/* Makes writes to the page wait; or any access, of a page that is empty. */
+/* Makes writes to the page wait; with @reads any access, to an empty page. */
 static int stall_begin(struct stall *st, const void *data, size_t len, bool reads)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -43,7 +43,7 @@ static int stall_begin(struct stall *st, const void *data, size_t len, bool read
 	return 0;
 }
 
-/* Until an access waits */
+/* Returns when an access waits. */
 static int stall_wait(struct stall *st)
 {
 	struct pollfd p = { .fd = st->fd, .events = POLLIN };
@@ -54,7 +54,7 @@ static int stall_wait(struct stall *st)
 	return read(st->fd, &msg, sizeof(msg)) == sizeof(msg) ? 0 : -EPROTO;
 }
 
-/* It goes on; a read, with these data. */
+/* Lets the access continue, a read with @data. */
 static void stall_end(struct stall *st, const void *data)
 {
 	struct uffdio_writeprotect wp = { .range = { (uintptr_t)st->page, PAGE } };
@@ -97,7 +97,7 @@ FIXTURE_TEARDOWN(half)
 	abi_close(&self->w.s);
 }
 
-/* Destroys what has one of these handles: how many that are. */
+/* Destroys all objects with handles in this range. Returns how many. */
 static int destroy_guessed(const struct abi *s, __u32 from, __u32 to)
 {
 	int n = 0;
@@ -108,7 +108,7 @@ static int destroy_guessed(const struct abi *s, __u32 from, __u32 to)
 	return n;
 }
 
-/* What a command makes cannot be used before it has returned. */
+/* An object cannot be used before its command has returned. */
 TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 {
 	struct abi_world *w = &self->w;
@@ -122,7 +122,7 @@ TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 		if (!c->creates || abi_left_out(&w->s, c))
 			continue;
 		LOGGED(ASSERT_EQ(0, abi_prepare(w, c, &self->arg)), "cannot prepare %s", c->name);
-		/* Handles go up. */
+		/* Handles ascend. */
 		OK(abi_alloc_pd(&w->s, w->s.ctx, &pd));
 		OK(stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
 		next = dup(0);
@@ -138,12 +138,12 @@ TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 		commands++;
 		munmap(st.page, PAGE);
 	}
-	/* They were where they have been looked for. */
+	/* The handles were in the range of the search. */
 	EXPECT_LT(8, commands);
 	EXPECT_LE(w->s.iwarp ? 6 : 7, found);
 }
 
-/* The session is closed while something is being made in it. */
+/* The session is closed while a command creates an object in it. */
 TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 {
 	struct abi_world *w = &self->w;
@@ -168,7 +168,7 @@ TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 		stall_end(&st, NULL);
 		ASSERT_TRUE(abi_call_returned(&call));
 		munmap(st.page, PAGE);
-		/* Channels are files of their own. */
+		/* Close the channels' files. */
 		close_range(first, ~0U, 0);
 		LOGGED(ASSERT_EQ(0, abi_idle()), "%s", c->name);
 	}
@@ -192,8 +192,8 @@ static void *read_thread(void *arg)
 }
 
 /*
- * A request that is being read has an id already, which cannot be used. Meanwhile its
- * listener goes; or the whole session.
+ * A request that is being read already has an id, which cannot be used. Meanwhile its listener is
+ * destroyed, or the session is closed.
  */
 static void request(struct __test_metadata *_metadata, struct abi *s, bool close_session)
 {
@@ -246,7 +246,7 @@ TEST_F(half, session_closed_while_read)
 	EXPECT_EQ(0, abi_idle());
 }
 
-/* An SRQ whose command waits for the user's memory, and has been taken back then. */
+/* The command that creates the id's SRQ waits for user memory, and fails. */
 TEST_F(half, unpublished_srq_not_used)
 {
 	struct abi *s = &self->w.s;
@@ -264,18 +264,18 @@ TEST_F(half, unpublished_srq_not_used)
 	OK(stall_begin(&st, &srq, sizeof(srq), false));
 	OK(abi_call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
 	OK(stall_wait(&st));
-	/* It cannot be used yet: the QP gets a queue of its own. */
+	/* The SRQ cannot be used yet: the QP gets a queue of its own. */
 	OK(abi_id_qp(s, id, &qp));
 	munmap(st.page, PAGE);
 	stall_end(&st, NULL);
 	EXPECT_RETURNS(-EFAULT, &c);
 	EXPECT_EQ(0, abi_post_empty_recv(s, qp.init.qp, 1));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
-	/* Another one can be made for it. */
+	/* The id can have another SRQ. */
 	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &srq));
 }
 
-/* A list that does not come holds up no other command. */
+/* A post that waits for its list delays no other command. */
 TEST_F(half, stuck_list_blocks_no_others)
 {
 	struct abi *s = &self->w.s;
@@ -304,7 +304,7 @@ TEST_F(half, stuck_list_blocks_no_others)
 	EXPECT_RETURNS(-ENOENT, &c);
 }
 
-/* Nor does memory that cannot be pinned yet. */
+/* Nor does a registration that waits for its memory. */
 TEST_F(half, stuck_registration_blocks_no_others)
 {
 	struct abi *s = &self->w.s;
@@ -333,7 +333,7 @@ TEST_F(half, stuck_registration_blocks_no_others)
 	EXPECT_RETURNS(0, &c);
 }
 
-/* The memory of a restriction comes after another owner has adopted the session. */
+/* A RESTRICT waits for its memory until another owner has adopted the session. */
 TEST_F(half, late_restriction_spares_next_owner)
 {
 	struct rdma_ep_grant grants[PAGE / sizeof(struct rdma_ep_grant)] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Handles: that only the right one works, what may be destroyed when, and that
- * everything goes with the session.
+ * Handles: commands refuse wrong ones, objects in use cannot be destroyed, and all objects are
+ * destroyed with the session.
  */
 #include "abi_test.h"
 #include "abi_cmds.h"
@@ -19,10 +19,7 @@ FIXTURE_SETUP(handles)
 
 	OK(abi_world_open(&self->w));
 	OK(abi_world_open(&self->other));
-	/*
-	 * Numbers of the other session's handles must not by chance be good in
-	 * this one: let it use up more than this one ever has.
-	 */
+	/* The other session's handles must be invalid in this one: they exceed all of this one. */
 	for (int i = 0; i < 300; i++)
 		OK(abi_alloc_pd(&self->other.s, self->other.s.ctx, &pd));
 }
@@ -78,7 +75,7 @@ static int make(struct abi_world *w, int type, __u32 *h)
 	return -EINVAL;
 }
 
-/* An object of this type in the other session: no handle of this one. */
+/* Creates an object in the other session, whose handle is none of this one. */
 static __u32 foreign(struct __test_metadata *_metadata, struct _test_data_handles *self, int type)
 {
 	__u32 h;
@@ -87,7 +84,7 @@ static __u32 foreign(struct __test_metadata *_metadata, struct _test_data_handle
 	return h;
 }
 
-/* Some kinds of objects are not to be had on iWARP, or need XRC. */
+/* iWARP lacks some types of objects, and others need XRC. */
 static bool missing(const struct abi_world *w, int type)
 {
 	switch (type) {
@@ -148,13 +145,13 @@ TEST_F(handles, wrong_handles)
 			ASSERT_FALSE(known(w, h));
 			EXPECT_BAD("one of another session", h);
 		}
-		/* It would have worked. */
+		/* The valid arguments succeed. */
 		LOGGED(EXPECT_EQ(w->result, abi_raw(w->s.fd, c->cmd, &self->valid)),
 		       "%s: valid", c->name);
 	}
 }
 
-/* The other session's objects are as they were. */
+/* The refused DESTROY does not change the other session's object. */
 TEST_F(handles, destroy_foreign)
 {
 	__u32 h;
@@ -186,12 +183,12 @@ TEST_F(handles, destroy_wrong_type)
 			       "%d as %d", have, claimed);
 		}
 	}
-	/* Nothing has happened to them. */
+	/* The objects still exist. */
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, QP, ABI_OBJ(w, QP)));
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, ABI_OBJ(w, ID)));
 }
 
-/* Only QPs can be detached from something. */
+/* Only QPs take RDMA_EP_DESTROY_DETACH. */
 TEST_F(handles, destroy_flags)
 {
 	struct abi_world *w = &self->w;
@@ -200,7 +197,7 @@ TEST_F(handles, destroy_flags)
 		LOGGED(EXPECT_EQ(type == RDMA_EP_OBJ_QP ? 0 : -EINVAL,
 				 abi_destroy_flags(&w->s, type, w->obj[type],
 						   RDMA_EP_DESTROY_DETACH)), "type %u", type);
-	/* Nothing has happened to the others. */
+	/* The other objects still exist. */
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, ABI_OBJ(w, MR)));
 	if (!w->s.iwarp)
 		EXPECT_EQ(0, ABI_DESTROY(&w->s, MCAST, ABI_OBJ(w, MCAST)));
@@ -213,7 +210,7 @@ TEST_F(handles, busy)
 	struct rdma_ep_cmd_create_qp qp;
 	__u32 pd;
 
-	/* PD: MR, AH, SRQ, QP. SRQ: QP. CQ: QP (twice the same) */
+	/* Users of the PD: MR, AH, SRQ, QP; of the SRQ: QP; of the CQ: QP (for both queues) */
 	abi_qp_attr(&qp, QPT_RC, obj[RDMA_EP_OBJ_PD], obj[RDMA_EP_OBJ_CQ], obj[RDMA_EP_OBJ_CQ]);
 	qp.init.srq = obj[RDMA_EP_OBJ_SRQ];
 	OK(ABI(w->s.fd, CREATE_QP, &qp));
@@ -235,7 +232,7 @@ TEST_F(handles, busy)
 	}
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, PD, obj[RDMA_EP_OBJ_PD]));
 
-	/* The default context and PD never go, the other when it is empty. */
+	/* The default context and PD cannot be destroyed, another context when it is empty. */
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, PD, w->s.pd));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CTX, w->s.ctx));
 	OK(abi_alloc_pd(&w->s, obj[RDMA_EP_OBJ_CTX], &pd));
@@ -249,7 +246,7 @@ static int destroy_ctx_contents(struct abi_world *w, __u32 type, __u32 handle)
 	return abi_destroy_flags(&w->s, type, handle, RDMA_EP_DESTROY_CONTENTS);
 }
 
-/* One object of each type that can be in a context; s->ctx is the context. */
+/* Creates one object of each type that can be in a context, in s->ctx. */
 static int fill_ctx(struct abi *s, void *mem, __u32 *obj)
 {
 	struct rdma_ep_cmd_create_qp qp;
@@ -283,7 +280,7 @@ TEST_F(handles, context_with_contents)
 	OK(fill_ctx(&s, w->page, other));
 	for (__u32 type = RDMA_EP_OBJ_CTX + 1; type <= ABI_OBJ_LAST; type++)
 		EXPECT_EQ(-EINVAL, destroy_ctx_contents(w, type, w->obj[type]));
-	/* The default context keeps all that it has. */
+	/* The default context keeps its objects. */
 	EXPECT_EQ(-EBUSY, destroy_ctx_contents(w, RDMA_EP_OBJ_CTX, w->s.ctx));
 	EXPECT_EQ(-EBUSY, ABI_DESTROY(&w->s, CTX, ctx));
 
@@ -297,7 +294,7 @@ TEST_F(handles, context_with_contents)
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, MR, ABI_OBJ(w, MR)));
 }
 
-/* What another context uses stays, and the context with it. */
+/* A CQ that another context uses remains, and its context with it. */
 TEST_F(handles, context_whose_cq_is_used_elsewhere)
 {
 	struct abi_world *w = &self->w;
@@ -317,7 +314,7 @@ TEST_F(handles, context_whose_cq_is_used_elsewhere)
 	EXPECT_EQ(-ENOENT, ABI_DESTROY(&w->s, CQ, cq));
 }
 
-/* A creation that failed does not keep what it would have used. */
+/* A failed creation keeps no reference to the PD and the CQs. */
 TEST_F(handles, failed_creation_holds_nothing)
 {
 	struct abi_world *w = &self->w;
@@ -413,7 +410,7 @@ TEST_F(handles, destroy_race)
 	}
 }
 
-/* One task uses what another destroys. */
+/* One task uses objects that another task destroys. */
 struct use {
 	struct abi *s;
 	__u32 qp, cq;
@@ -455,7 +452,7 @@ TEST_F(handles, use_while_destroyed)
 		abi_qp_init(s, c.init.qp, QPT_RC, 0);
 		u.qp = c.init.qp;
 		usleep(1000);
-		/* Its user may not have let go of it yet, or it may be polled. */
+		/* The other task may still hold a reference, or poll the CQ. */
 		EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 		EXPECT_EQ(0, ABI_DESTROY(s, CQ, u.cq));
 	}
@@ -464,7 +461,7 @@ TEST_F(handles, use_while_destroyed)
 	EXPECT_EQ(0, u.bad);
 }
 
-/* Closing a copy of the file is not closing the session. */
+/* Closing a copy of the descriptor does not close the session. */
 TEST_F(handles, fork_and_close)
 {
 	struct abi *s = &self->w.s;
@@ -474,7 +471,7 @@ TEST_F(handles, fork_and_close)
 
 	ASSERT_LE(0, pid);
 	if (!pid) {
-		/* It is the same session there. */
+		/* The child has the same session. */
 		status = abi_state_of(s, qp);
 		abi_close(s);
 		_exit(status < 0);
@@ -485,7 +482,7 @@ TEST_F(handles, fork_and_close)
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp));
 }
 
-/* Without a single DESTROY, and with all channels left open */
+/* Without any DESTROY, and with all channels open */
 TEST(close_destroys_everything)
 {
 	struct abi_objects before, during;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A session passes from one owner to another: the next owner finds all objects as they were,
- * and the previous owner reaches none of them, by no descriptor and no mapping.
+ * A session passes from one owner to another. The next owner finds all objects unchanged; the
+ * previous owner reaches none of them, by a descriptor or a mapping.
  */
 #include "abi_test.h"
 #include "abi_cmds.h"
@@ -34,7 +34,7 @@ FIXTURE_TEARDOWN(handover)
 	abi_close(&self->s);
 }
 
-/* A message of 8 bytes from one end to the other */
+/* Sends 8 bytes to @end. */
 static int send_to(struct _test_data_handover *t, const struct abi *s, int end, __u64 wr_id)
 {
 	return abi_post_send(s, t->p.end[!end].qp.qp, SEND_SIGNALED, wr_id, t->mem, 8,
@@ -46,7 +46,7 @@ static int receive(struct _test_data_handover *t, const struct abi *s, int end, 
 	return abi_post_recv(s, t->p.end[end].qp.qp, wr_id, t->mem + 64, 64, t->mr.lkey);
 }
 
-/* Takes a completion of this id out of the ring. */
+/* Takes the completion of @wr_id out of the ring. */
 static int take(struct _test_data_handover *t, const struct abi *s,
 		struct rdma_ep_cq_ring *rings, int end, int cq, __u64 wr_id)
 {
@@ -58,7 +58,7 @@ static int take(struct _test_data_handover *t, const struct abi *s,
 	return wc.status || wc.wr_id != wr_id || wc.qp_num != e->qp.qp_num ? -EPROTO : 0;
 }
 
-/* The session of the next owner, and its rings */
+/* Adopts the session as the next owner, and maps its rings. */
 static int adopt_with_rings(const struct abi *s, struct abi *next, struct rdma_ep_cq_ring **rings)
 {
 	*next = *s;
@@ -81,7 +81,7 @@ TEST_F(handover, exported_session_is_out_of_reach)
 
 	OK(receive(self, &self->s, 1, 5));
 	OK(abi_export(&self->s, 0));
-	/* Once more is the same. */
+	/* A second EXPORT succeeds. */
 	EXPECT_EQ(0, abi_export(&self->s, 0));
 	EXPECT_EQ(-EBADF, abi_export(&self->s, RDMA_EP_KEEP));
 	for_each_command(c) {
@@ -97,7 +97,7 @@ TEST_F(handover, exported_session_is_out_of_reach)
 	EXPECT_EQ(POLLERR | POLLHUP, p.revents);
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, LEN, PROT_READ, MAP_SHARED, self->s.fd, 0));
 	EXPECT_EQ(EBADF, errno);
-	/* The ids do not end with the owner's channels. */
+	/* The ids do not end with the previous owner's channels. */
 	close(self->p.end[0].channel);
 	close(self->p.end[1].channel);
 	fd = FD(abi_adopt(self->s.fd));
@@ -110,7 +110,7 @@ TEST_F(handover, exported_session_is_out_of_reach)
 	free(arg);
 }
 
-/* Tasks that wait when the session is taken away. */
+/* Waiting tasks return when another owner adopts the session. */
 TEST_F(handover, waiting_tasks_return)
 {
 	struct rdma_ep_cmd_get_request g = {
@@ -141,7 +141,7 @@ TEST_F(handover, waiting_tasks_return)
 	close(fd);
 }
 
-/* Unread completions, events, posted receives; a request that comes meanwhile */
+/* Unread completions and events, and posted receives, pass to the next owner. */
 TEST_F(handover, everything_unread_is_there)
 {
 	struct rdma_ep_cmd_set_obj uid = {
@@ -179,12 +179,12 @@ TEST_F(handover, everything_unread_is_there)
 	ev = NEXT_EVENT(channel, RDMA_EP_CM_EVENT_USER);
 	EXPECT_EQ(4711, ev.param.arg);
 	EXPECT_EQ(77, ev.uid);
-	/* It has read one event, and the previous owner's do not count. */
+	/* Only events that this owner has read count. */
 	EXPECT_EQ(1, abi_events_reported(&next, self->p.end[0].id));
 	self->s.fd = next.fd;
 }
 
-/* The previous owner's memory is not the ring any more. */
+/* The rings of the next owner are in other memory. */
 TEST_F(handover, ring_is_not_shared_with_previous_owner)
 {
 	const struct abi_end *e = &self->p.end[1];
@@ -200,7 +200,7 @@ TEST_F(handover, ring_is_not_shared_with_previous_owner)
 	head = old->head;
 	tail = old->tail;
 	OK(adopt_with_rings(&self->s, &next, &rings));
-	/* It has a reason to call the kernel, which says that it is over. */
+	/* @pending leads the previous owner to the kernel, which returns EBADF. */
 	EXPECT_NE(0, old->pending);
 	EXPECT_EQ(-EBADF, ABI(self->s.fd, POLL_CQ, &poll));
 	EXPECT_EQ(tail, rings[e->ring[1]].tail);
@@ -217,7 +217,7 @@ TEST_F(handover, ring_is_not_shared_with_previous_owner)
 	self->s.fd = next.fd;
 }
 
-/* Its memory that it touches for the first time afterwards */
+/* The previous owner touches a mapping for the first time after the adoption. */
 TEST_F(handover, untouched_mapping_leads_to_kernel)
 {
 	struct rdma_ep_cq_ring *again = abi_rings(&self->s), *rings;
@@ -237,7 +237,7 @@ TEST_F(handover, untouched_mapping_leads_to_kernel)
 	munmap(again, ABI_RINGS_BYTES);
 }
 
-/* Nonsense in the ring harms only the one that has written it. */
+/* Wrong positions in a ring do not pass to the next owner. */
 TEST_F(handover, bad_tail_is_not_passed_on)
 {
 	const struct abi_end *e = &self->p.end[1];
@@ -270,10 +270,10 @@ TEST_F(handover, previous_descriptor_is_dead)
 	EXPECT_EQ(-1, abi_fdinfo(&self->s, "session"));
 	next.fd = fd;
 	EXPECT_LT(0, abi_fdinfo(&next, "session"));
-	/* The previous owner's channel is no channel of this one. */
+	/* The next owner cannot use the previous owner's channel. */
 	EXPECT_EQ(-EBADF, abi_migrate(&next, self->p.end[0].id, self->p.end[1].channel));
 	channel = FD(abi_open_queue(fd, RDMA_EP_OBJ_ID, self->p.end[1].id));
-	/* Closing it ends nothing, and closing the new one everything. */
+	/* Closing the old descriptor destroys nothing, closing the new one all objects. */
 	munmap(self->rings, ABI_RINGS_BYTES);
 	self->rings = NULL;
 	close(self->s.fd);
@@ -288,7 +288,7 @@ static int set_async(int fd)
 	return fcntl(fd, F_SETOWN, getpid()) || fcntl(fd, F_SETFL, O_ASYNC) ? -errno : 0;
 }
 
-/* SIGIO comes by the next owner's files, and no longer by those of the previous one. */
+/* The next owner's files send SIGIO, those of the previous owner do not any more. */
 TEST_F(handover, sigio_is_the_next_owners)
 {
 	const struct timespec soon = { ABI_WAIT_MS / 1000, 0 }, quiet = { 0, 200000000 };
@@ -310,7 +310,7 @@ TEST_F(handover, sigio_is_the_next_owners)
 	channel = abi_open_queue(next.fd, RDMA_EP_OBJ_ID, id);
 	ASSERT_LT(0, channel);
 	OK(set_async(channel));
-	/* It cannot take them away again. */
+	/* The previous owner cannot divert the signals. */
 	OK(set_async(self->p.end[0].channel));
 	OK(abi_user_event(&next, id, 3));
 	EXPECT_EQ(SIGIO, sigtimedwait(&set, NULL, &soon));
@@ -324,7 +324,7 @@ TEST_F(handover, sigio_is_the_next_owners)
 	self->s.fd = next.fd;
 }
 
-/* The last descriptor of an owner ends the ids of a channel, as ever; no other does. */
+/* Only the present owner's last descriptor of a channel destroys the channel's ids. */
 TEST_F(handover, channel_ends_with_its_last_descriptor)
 {
 	int fd = abi_adopt(self->s.fd), a, b;
@@ -338,7 +338,7 @@ TEST_F(handover, channel_ends_with_its_last_descriptor)
 	close(self->p.end[1].channel);
 	close(a);
 	EXPECT_EQ(12, abi_count_objs(fd));
-	/* Nor does one that could not be made */
+	/* A failed OPEN_QUEUE destroys nothing. */
 	WITH_RLIMIT(RLIMIT_NOFILE, 3,
 		    EXPECT_EQ(-EMFILE, abi_open_queue(fd, RDMA_EP_OBJ_ID, self->p.end[0].id)));
 	EXPECT_EQ(12, abi_count_objs(fd));
@@ -346,7 +346,7 @@ TEST_F(handover, channel_ends_with_its_last_descriptor)
 	EXPECT_EQ(-ENOENT, abi_open_queue(fd, RDMA_EP_OBJ_ID, self->p.end[1].id));
 }
 
-/* A failure leaves the session with its owner, or without one, to be adopted once more. */
+/* A failed ADOPT leaves the session with its owner, or without one until the next ADOPT. */
 TEST_F(handover, failed_adoption)
 {
 	struct rdma_ep_cmd_adopt *a = abi_map(LEN);
@@ -380,7 +380,7 @@ static void *race(void *arg)
 	return NULL;
 }
 
-/* Of several at once, one has the session. */
+/* One of several concurrent calls adopts the session. */
 TEST_F(handover, one_of_several_adopts)
 {
 	pthread_barrier_t barrier;
@@ -412,15 +412,13 @@ TEST_F(handover, one_of_several_adopts)
 	EXPECT_EQ(12, abi_count_objs(self->s.fd));
 }
 
-/* The owner's process ends at any moment, and its objects stay, if it has said so before. */
-
 struct taker {
 	struct _test_data_handover *t;
 	int socket;
 	int (*become)(void);
 };
 
-/* Root of a user namespace of its own */
+/* Becomes root of a new user namespace. */
 static int become_contained(void)
 {
 	return unshare(CLONE_NEWUSER) || abi_put("/proc/self/setgroups", "deny") ||
@@ -428,8 +426,8 @@ static int become_contained(void)
 }
 
 /*
- * A process without any right, the device, the memory and the library takes the session. Work
- * reaches the region as it was registered, and nothing else.
+ * A process without rights, a file of the device or the region's memory adopts the session. Its
+ * work requests reach the registered region, and nothing else.
  */
 static int take_over(void *arg)
 {
@@ -461,7 +459,7 @@ static int take_over(void *arg)
 	CHECK(10, !take(t, &s, rings, 1, 1, 3));
 	CHECK(11, abi_post_recv(&s, qp, 5, t->mem + LEN - 63, 64, t->mr.lkey) == -EINVAL);
 	CHECK(12, abi_post_recv(&s, qp, 5, t->mem - 1, 64, t->mr.lkey) == -EINVAL);
-	/* Its own limits count for what it adds; siw of Linux 6.1 has an errno of its own. */
+	/* Its own limits apply to new objects. siw of Linux 6.1 has an errno of its own. */
 	ret = abi_reg_mr(&s, s.pd, abi_map(LEN), LEN, AC_ALL, &mr);
 	CHECK(13, ret == -EPERM || ret == -ENOMEM);
 	low.sin_port = htons(81);
@@ -490,7 +488,7 @@ static void expect_taken(struct __test_metadata *_metadata, struct _test_data_ha
 	OK(abi_export(&self->s, 0));
 	OK(abi_send_fd(to[0], self->s.fd));
 	EXPECT_SUCCESS(pid);
-	/* It has ended with the taker. */
+	/* The session has ended with the taker. */
 	EXPECT_EQ(-EBADF, abi_adopt(self->s.fd));
 }
 
@@ -519,7 +517,7 @@ TEST_F(handover, exported_session_ends)
 	EXPECT_EQ(0, abi_event(p.end[0].channel, EV_DISCONNECTED, &ev));
 }
 
-/* Adopters' files are bounded, as they are charged to the giver. */
+/* The number of adopters' files is limited, as they are charged to the giver. */
 TEST_F_TIMEOUT(handover, owners_are_bounded, 60)
 {
 	int fds[65];
@@ -532,7 +530,7 @@ TEST_F_TIMEOUT(handover, owners_are_bounded, 60)
 	self->s.fd = fds[64];
 	EXPECT_EQ(-EDQUOT, abi_adopt(self->s.fd));
 	EXPECT_EQ(12, abi_count_objs(self->s.fd));
-	/* The opener's is none of them. */
+	/* The opener's file does not count. */
 	close(fds[0]);
 	EXPECT_EQ(-EDQUOT, abi_adopt(self->s.fd));
 	close(fds[1]);
@@ -555,7 +553,7 @@ static int open_again(int fd)
 	return 0;
 }
 
-/* A descriptor for another process is no way to the node, and keeps the session alive. */
+/* A descriptor of EXPORT does not lead to the node, and keeps the session. */
 TEST_F(handover, descriptors_cannot_be_opened_again)
 {
 	struct rdma_ep_cmd_export e = { .flags = RDMA_EP_EXPORT_FD | RDMA_EP_KEEP };
@@ -568,7 +566,7 @@ TEST_F(handover, descriptors_cannot_be_opened_again)
 	ASSERT_LT(0, kept);
 	EXPECT_EQ(0, open_again(self->s.fd));
 	EXPECT_EQ(-ENXIO, open_again(kept));
-	/* One owner: both descriptors have the session. */
+	/* Both descriptors are of one owner. */
 	EXPECT_EQ(12, abi_count_objs(kept));
 	EXPECT_EQ(0, receive(self, &self->s, 1, 1));
 	munmap(self->rings, ABI_RINGS_BYTES);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The owners of a session are killed while it passes from one to the other: the connection has
- * one owner or ends, and nothing stays. faults/handover.sh repeats it a thousand times.
+ * The owners of a session are killed while it passes from one to the other. The connection keeps
+ * one owner or ends, and no object remains. faults/handover.sh repeats it a thousand times.
  */
 #include <stdatomic.h>
 #include <sys/prctl.h>
 
 #include "abi_test.h"
 
-/* What the two processes share with the test */
+/* Shared by the two processes and the test */
 struct round {
-	int last;		/* the step at which one kills itself; STEPS: at none */
-	atomic_int step[2];	/* which they have reached */
+	int last;		/* step at which a process kills itself; STEPS: none */
+	atomic_int step[2];	/* last step of each process */
 	atomic_int sends;
 };
 
@@ -31,7 +31,7 @@ FIXTURE_TEARDOWN(owners)
 {
 }
 
-/* The objects of a process that exits stay if it has set RDMA_EP_KEEP, and end otherwise. */
+/* With RDMA_EP_KEEP the ids of a process that exits do not end with its channels. */
 TEST_F(owners, kept_session_outlives_process)
 {
 	struct rdma_ep_obj_info info[ABI_LIST_MAX];
@@ -76,7 +76,7 @@ static const char *const step_names[] = {
 	"export", "send", "sent", "receive", "adopt", "adopted", "took",
 };
 
-/* Is this the last step? Then the process ends. */
+/* Records the step. At the last one the process kills itself. */
 static void reach(struct round *r, int i, enum step step)
 {
 	atomic_store(&r->step[i], step);
@@ -119,7 +119,7 @@ static void take_from_other(struct _test_data_owners *t, int i, struct abi *s, i
 	reach(r, i, TOOK);
 }
 
-/* Passes the session on and takes it again, or once only. */
+/* Passes the session back and forth, or once if there is a last step. */
 static void give_and_take(struct _test_data_owners *t, int i, int socket)
 {
 	struct round *r = t->r;
@@ -138,7 +138,7 @@ static void give_and_take(struct _test_data_owners *t, int i, int socket)
 		pause();
 }
 
-/* A connection whose server the two processes pass to each other */
+/* Connects, and starts two processes that pass the server's session to each other. */
 static int start_round(struct _test_data_owners *t)
 {
 	struct abi *client = &t->client;
@@ -158,7 +158,7 @@ static int start_round(struct _test_data_owners *t)
 			continue;
 		close(client->fd);
 		close(to[!i]);
-		/* The first owner's channel is open until it has given the session away. */
+		/* The first owner alone keeps the channel open: its end would destroy the ids. */
 		if (i) {
 			close(t->s.fd);
 			close(t->p.end[1].channel);
@@ -179,8 +179,8 @@ static void kill_one(pid_t pid)
 }
 
 /*
- * One process ends at a step. The other one has the session if it has been sent to it, and else
- * the peer is disconnected at once.
+ * One process kills itself at a step. The other one has the session if the step is SENT.
+ * Otherwise the peer is disconnected at once.
  */
 static void kill_at_step(struct __test_metadata *_metadata, struct _test_data_owners *self)
 {
@@ -201,7 +201,7 @@ static void kill_at_step(struct __test_metadata *_metadata, struct _test_data_ow
 		kill_one(pids[!first]);
 }
 
-/* One is killed at any moment, and the other one a little later. */
+/* Kills one process at any moment, and the other one a little later. */
 static void kill_at_random(struct __test_metadata *_metadata, struct _test_data_owners *self,
 			   int first)
 {
@@ -212,7 +212,7 @@ static void kill_at_random(struct __test_metadata *_metadata, struct _test_data_
 	EXPECT_EQ(0, abi_event(self->p.end[0].channel, EV_DISCONNECTED, NULL));
 }
 
-/* Whoever is killed and when: the connection has one owner or ends once, and nothing stays. */
+/* Whichever process is killed, and when: the connection ends once, and no object remains. */
 TEST_F_TIMEOUT(owners, killed_while_handing_over, 3600)
 {
 	int rounds = atoi(getenv("HANDOVER_ROUNDS") ?: "0") ?: ROUNDS, died[STEPS + 1] = {};

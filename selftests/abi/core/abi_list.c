@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * LIST_OBJS reports all objects of a session as they are, in steps, and SET_OBJ what the next
- * owner finds with them.
+ * LIST_OBJS reports all objects of a session, in steps. SET_OBJ sets values that the next owner
+ * finds there.
  *
- * It would catch: an object that a step of the list leaves out, a wrong attribute or parent,
+ * The tests would catch: an object that a step of the list omits, a wrong attribute or parent,
  * a list that is not bounded, a cookie or note that does not pass to the next owner, a uid that
  * does.
  */
@@ -133,7 +133,7 @@ TEST_F(list, list_is_bounded)
 	free(info);
 }
 
-/* The cookie and the note of an object stay, and uids do not. */
+/* The cookie and the note of an object pass to the next owner, the uid does not. */
 TEST_F(list, cookies_and_notes_stay)
 {
 	struct rdma_ep_cmd_set_obj o = {
@@ -156,7 +156,7 @@ TEST_F(list, cookies_and_notes_stay)
 	EXPECT_EQ(0, i->uid);
 	EXPECT_EQ(8, i->cookie);
 	EXPECT_EQ(0, memcmp(o.note, i->note, sizeof(o.note)));
-	/* Each by itself, and none of those that are not named */
+	/* Each value can be set alone; a value without its flag is refused. */
 	o.flags = RDMA_EP_SET_COOKIE;
 	EXPECT_EQ(-EINVAL, ABI(fd, SET_OBJ, &o));
 	o.uid = 0;
@@ -170,7 +170,5 @@ TEST_F(list, cookies_and_notes_stay)
 	EXPECT_EQ(-ENOENT, set_uid(fd, RDMA_EP_OBJ_CQ, self->s.pd, 1));
 	close(fd);
 }
-
-/* The owner gives it up: nothing works, nothing ends. */
 
 TEST_HARNESS_MAIN

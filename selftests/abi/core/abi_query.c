@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Sessions as such: queries, devices, contexts, limits.
- */
+/* Queries of sessions and devices, contexts, and limits of objects. */
 #include "abi_test.h"
 
 static const __u32 no_device[] = { 0, 0x7fffffff, 0x80000000, 0xffffffff };
@@ -49,7 +47,7 @@ TEST_F(query, devices)
 	num = q.num;
 	ASSERT_LE(1, num);
 
-	/* Only counting does not look at the pointer. */
+	/* A call that only counts does not use the pointer. */
 	q.devices = 1;
 	EXPECT_EQ(0, ABI(self->s.fd, QUERY_DEVICES, &q));
 	EXPECT_EQ(num, q.num);
@@ -71,7 +69,7 @@ TEST_F(query, devices)
 		if (devs[i].dev_index == self->s.dev)
 			mine = &devs[i];
 	}
-	/* Nothing behind the last */
+	/* Nothing is written behind the last device. */
 	EXPECT_EQ(~0U, devs[i].dev_index);
 	ASSERT_NE(NULL, mine);
 	EXPECT_TRUE(mine->flags & RDMA_EP_DEVICE_USER_MR);
@@ -171,18 +169,18 @@ TEST_F(query, device)
 	EXPECT_LT(0, d.attr.max_sge);
 	EXPECT_NE(0, d.attr.node_guid);
 	EXPECT_EQ(d.attr.device_cap_flags, (__u32)d.device_cap_flags_ex);
-	/* Limits are what the module grants. */
+	/* Limits are those of the module. */
 	EXPECT_LT(0, d.attr.max_qp_wr);
 	EXPECT_LE(d.attr.max_qp_wr, q.max_wr);
 	EXPECT_LT(0, d.attr.max_cqe);
 	EXPECT_LE(d.attr.max_cqe, q.max_cqe);
 	EXPECT_LE(d.attr.max_srq_wr, q.max_wr);
-	/* No SRQ without the work requests to fill it, and so on. */
+	/* The limits of SRQs are all zero or all nonzero. */
 	EXPECT_EQ(!d.attr.max_srq, !d.attr.max_srq_wr);
 	EXPECT_EQ(!d.attr.max_srq, !d.attr.max_srq_sge);
 }
 
-/* Asks for one capability, of a QP in RTS and an SRQ. -ENOSYS: nothing asks for it here. */
+/* Uses one capability, with a QP in RTS and an SRQ. -ENOSYS: there is no use of it here. */
 static int ask_for(struct abi *s, const struct rdma_ep_cmd_query_device *d,
 		   __u32 bit, __u32 qp, __u32 srq)
 {
@@ -206,10 +204,10 @@ static int ask_for(struct abi *s, const struct rdma_ep_cmd_query_device *d,
 		return d->attr.sys_image_guid ? 0 : -ENODATA;
 	case 13:	/* SRQ_RESIZE */
 		return ABI(s->fd, MODIFY_SRQ, &a);
-	case 5:		/* CHANGE_PHY_PORT: of devices with two */
-	case 6:		/* UD_AV_PORT_ENFORCE: abi_verbs */
-	case 10:	/* PORT_ACTIVE_EVENT: abi_event */
-	case 12:	/* RC_RNR_NAK_GEN: abi_states */
+	case 5:		/* CHANGE_PHY_PORT: needs two ports */
+	case 6:		/* UD_AV_PORT_ENFORCE: tested by abi_verbs */
+	case 10:	/* PORT_ACTIVE_EVENT: tested by abi_mock */
+	case 12:	/* RC_RNR_NAK_GEN: tested by abi_states */
 		return 0;
 	default:
 		return -ENOSYS;
@@ -237,7 +235,7 @@ TEST_F(query, told_capabilities_are_granted)
 		LOGGED(EXPECT_EQ(0, ask_for(&self->s, &d, bit, qp.init.qp, srq)),
 		       "capability %u", bit);
 	}
-	/* Nothing reads the clock. */
+	/* No command reads the clock. */
 	EXPECT_EQ(0, d.hca_core_clock);
 	EXPECT_EQ(0, d.timestamp_mask);
 }
@@ -307,7 +305,7 @@ TEST_F(query, gid)
 	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_GID, good, port_num, ~0U));
 }
 
-/* How many entries QUERY_GID has for all ports, each of which is the table's next one */
+/* Counts the entries that QUERY_GID has for all ports, and compares them with the table. */
 static __u32 count_gids(struct __test_metadata *_metadata, const struct abi *s, __u32 ports,
 			const struct ib_uverbs_gid_entry *e, __u32 num)
 {
@@ -333,7 +331,7 @@ static __u32 count_gids(struct __test_metadata *_metadata, const struct abi *s, 
 	return n;
 }
 
-/* All that QUERY_GID reports, with one command */
+/* QUERY_GID_TABLE returns all entries of QUERY_GID with one command. */
 TEST_F(query, gid_table)
 {
 	enum { MAX = 64 };
@@ -358,7 +356,7 @@ TEST_F(query, gid_table)
 	for (size_t at = num * sizeof(*e); at < 4096; at++)
 		EXPECT_EQ((char)0xaa, page[at]);
 
-	/* Just enough room; one entry less; none */
+	/* Just enough room, and less */
 	t.max = num;
 	t.entries = (uintptr_t)page + 4096 - num * sizeof(*e);
 	EXPECT_EQ(0, ABI(fd, QUERY_GID_TABLE, &t));
@@ -394,7 +392,7 @@ TEST_F(query, pkey)
 	EXPECT_EQ(-EINVAL, ABI_WITH(fd, QUERY_PKEY, k, port_num, 256 + 1));
 }
 
-/* The state of an id in fdinfo; "" if it is not there. */
+/* The state of an id in fdinfo, "" if fdinfo does not have the id */
 static const char *id_state(const struct abi *s, __u32 id)
 {
 	FILE *f = abi_fdinfo_open(s->fd);
@@ -441,7 +439,7 @@ TEST_F(query, state_of_an_id)
 	EXPECT_STREQ("disconnected", id_state(s, p.end[1].id));
 }
 
-/* No file can be opened: nothing is made, and everything works afterwards. */
+/* Without free descriptors commands fail and create nothing. Afterwards they succeed. */
 TEST_F(query, no_more_files)
 {
 	struct rdma_ep_cmd_open_device o = { .dev_index = self->s.dev };
@@ -486,7 +484,7 @@ FIXTURE_TEARDOWN(quota)
 	test_param("session_max_objects", self->old);
 }
 
-/* PDs until there are no more: how many, or an errno other than the quota's */
+/* Allocates PDs up to the quota. Returns how many, or an errno other than the quota's. */
 static int fill_with_pds(const struct abi *s)
 {
 	int ret, n = 0;
@@ -498,7 +496,7 @@ static int fill_with_pds(const struct abi *s)
 	return !ret || ret == -EDQUOT ? n : ret;
 }
 
-/* As a user without privilege; in a child, which only then opens. */
+/* In a child, which drops its privileges before it opens the session. */
 static int fill_session(void *arg)
 {
 	struct rdma_ep_cmd_query q = {};
@@ -510,14 +508,14 @@ static int fill_session(void *arg)
 	/* The limit includes the default context and its PD. */
 	CHECK(3, !abi_alloc_pd(&s, s.ctx, &pd) && fill_with_pds(&s) == 9);
 	CHECK(4, abi_create_cq(&s, -1, 16, 0, &extra) == -EDQUOT);
-	/* Another session has its own. */
+	/* Another session has its own limit. */
 	CHECK(5, !abi_open(&other) && !abi_alloc_pd(&other, other.ctx, &extra));
 	/* Destroyed objects do not count any more. */
 	CHECK(6, !ABI_DESTROY(&s, PD, pd) && fill_with_pds(&s) == 1);
 	return 0;
 }
 
-/* The same with memberships, as one that is refused must not stay. */
+/* The same with memberships. A refused one must not remain. */
 static int fill_with_memberships(void *arg)
 {
 	__u32 id, mc[16], extra;
@@ -539,13 +537,13 @@ static int fill_with_memberships(void *arg)
 	CHECK(6, abi_quiet(channel));
 	CHECK(7, !ABI_DESTROY(&s, MCAST, mc[3]) && !abi_join(&s, id, 20, 0, &mc[3]));
 	CHECK(8, abi_join(&s, id, 21, 0, &extra) == -EDQUOT);
-	/* They outlive their id. */
+	/* Memberships outlive their id. */
 	CHECK(9, !ABI_DESTROY(&s, ID, id) && !ABI_DESTROY(&s, MCAST, mc[0]));
 	CHECK(10, !abi_alloc_pd(&s, s.ctx, &extra));
 	return 0;
 }
 
-/* The user's own events, until they have been read or their id is destroyed. */
+/* User events count until they have been read or their id is destroyed. */
 static int fill_with_events(void *arg)
 {
 	struct abi s;

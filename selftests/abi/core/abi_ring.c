@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Rings: completions in shared memory, changes to that memory, and CQs that are used again. */
+/* Rings: completions in shared memory, mappings of that memory, and CQs that are reused. */
 #include "abi_test.h"
 
 #define PAGE		4096
@@ -38,7 +38,7 @@ FIXTURE_TEARDOWN(ring)
 	abi_close(&self->s);
 }
 
-/* A place that nothing else gets, without memory */
+/* Reserves addresses, without memory. */
 static void *reserve(size_t len)
 {
 	void *p = abi_map(len);
@@ -64,7 +64,7 @@ static int notify(const struct _test_data_ring *t, int end, int cq, __u32 flags)
 	return abi_notify_cq(&t->s, t->p.end[end].cq[cq], flags);
 }
 
-/* @n signalled RDMA WRITEs by the client, as siw's READ would be a driver's error. */
+/* Posts @n signalled WRITEs by the client. (A READ would meet a bug of siw.) */
 static int post(struct _test_data_ring *t, int n, __u64 wr_id)
 {
 	struct rdma_ep_send_wr *wr;
@@ -81,7 +81,7 @@ static int post(struct _test_data_ring *t, int n, __u64 wr_id)
 	return 0;
 }
 
-/* Takes a completion event, of the client's send CQ. */
+/* Reads a completion event of the client's send CQ. */
 static int event(struct _test_data_ring *t)
 {
 	struct rdma_ep_comp_event ev;
@@ -89,7 +89,7 @@ static int event(struct _test_data_ring *t)
 	return abi_read(t->p.comp, &ev, sizeof(ev), ABI_WAIT_MS) ?: ev.uid ? -EPROTO : 0;
 }
 
-/* Until @n completions are there in sequence from @wr_id on; takes them. */
+/* Waits for @n completions, in sequence from @wr_id on, and takes them. */
 static int take(struct _test_data_ring *t, int n, __u64 wr_id)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(t, 0, 0);
@@ -116,13 +116,13 @@ static int take(struct _test_data_ring *t, int n, __u64 wr_id)
 	return n ? -ETIMEDOUT : 0;
 }
 
-/* One completion comes, and is taken. */
+/* Posts one request, and takes its completion. */
 static int once(struct _test_data_ring *t, __u64 wr_id)
 {
 	return post(t, 1, wr_id) ?: take(t, 1, wr_id);
 }
 
-/* As long as the device's way to say "something has come" is armed by itself. */
+/* Polls an empty CQ, which arms it. Returns -EEXIST if it was not empty. */
 static int settle(struct _test_data_ring *t)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(t, 0, 0);
@@ -130,7 +130,7 @@ static int settle(struct _test_data_ring *t)
 	return fill(t, 0, 0) ?: r->head != r->tail ? -EEXIST : 0;
 }
 
-/* Without a command: that there is something, or that it is worth to ask. */
+/* Waits, without a command, for an entry in the ring or for @pending. */
 static int wait_pending(struct _test_data_ring *t)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(t, 0, 0);
@@ -138,7 +138,7 @@ static int wait_pending(struct _test_data_ring *t)
 	return ABI_UNTIL(r->pending || r->head != r->tail) ? 0 : -ETIMEDOUT;
 }
 
-/* All that is connected goes, and the same is made again. */
+/* Destroys the connection with its CQs, and creates the same again. */
 static int reopen(struct _test_data_ring *t)
 {
 	struct abi_end *e;
@@ -155,20 +155,20 @@ static int reopen(struct _test_data_ring *t)
 	for (e = t->p.end; e < t->p.end + 2; e++)
 		close(e->channel);
 	return ret ?:
-	       /* What has been asked for goes with the CQ. */
+	       /* The destruction of a CQ drops its events. */
 	       abi_ready(t->p.comp, 0) ? -EEXIST : abi_pair_open(&t->s, &t->p);
 }
 
 TEST_F(ring, completions)
 {
-	/* Often enough for every place to be used several times. */
+	/* Each entry of the ring is used several times. */
 	for (int round = 0; round < 4 * ENTRIES; round++) {
 		OK(post(self, 3, 100 * round));
 		OK(take(self, 3, 100 * round));
 	}
 }
 
-/* More than it takes: the rest waits for its turn. */
+/* Completions that do not fit into the ring stay in the CQ. */
 TEST_F(ring, full_ring_keeps_rest)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
@@ -186,7 +186,7 @@ TEST_F(ring, full_ring_keeps_rest)
 	EXPECT_EQ(0, settle(self));
 }
 
-/* Once it is known to be empty, memory says when that changes. */
+/* After a poll has found the CQ empty, @pending reports the next completion. */
 TEST_F(ring, pending_flag_tells_of_completions)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
@@ -197,13 +197,13 @@ TEST_F(ring, pending_flag_tells_of_completions)
 		ASSERT_EQ(0, r->pending);
 		OK(post(self, 1, round));
 		OK(wait_pending(self));
-		/* No event was asked for. */
+		/* No event was requested. */
 		ASSERT_FALSE(abi_ready(self->p.comp, 0));
 		OK(take(self, 1, round));
 	}
 }
 
-/* An event is asked for in memory, and comes once. */
+/* @armed in the ring requests one event. */
 TEST_F(ring, armed_ring_gives_one_event)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
@@ -224,7 +224,7 @@ TEST_F(ring, armed_ring_gives_one_event)
 	}
 }
 
-/* ... or by command, also where something is pending already. */
+/* NOTIFY_CQ requests one event, also while @pending is set. */
 TEST_F(ring, armed_by_command_gives_one_event)
 {
 	OK(notify(self, 0, 0, 0));
@@ -234,7 +234,7 @@ TEST_F(ring, armed_by_command_gives_one_event)
 	OK(take(self, 2, 1));
 	EXPECT_TRUE(abi_quiet(self->p.comp));
 
-	/* Asked for both ways: one event. */
+	/* Requested both ways: one event */
 	OK(settle(self));
 	OK(notify(self, 0, 0, 0));
 	ring_of(self, 0, 0)->armed = 1;
@@ -245,7 +245,7 @@ TEST_F(ring, armed_by_command_gives_one_event)
 	OK(once(self, 4));
 	EXPECT_TRUE(abi_quiet(self->p.comp));
 
-	/* These are not solicited. The first may find it armed for any. */
+	/* These completions are not solicited. The first may find the CQ armed for any. */
 	OK(notify(self, 0, 0, RDMA_EP_NOTIFY_SOLICITED));
 	OK(once(self, 5));
 	if (abi_ready(self->p.comp, ABI_QUIET_MS))
@@ -260,7 +260,7 @@ TEST_F(ring, armed_by_command_gives_one_event)
 	OK(take(self, 1, 8));
 }
 
-/* Not both ways at once. */
+/* POLL_CQ of a CQ with a ring takes no memory. */
 TEST_F(ring, poll_into_memory_refused)
 {
 	struct rdma_ep_wc wc[2];
@@ -271,7 +271,7 @@ TEST_F(ring, poll_into_memory_refused)
 	EXPECT_EQ(0, abi_poll(&self->s, cq, wc, 2));
 }
 
-/* Whatever is written there, the rest goes on, and so does the kernel. */
+/* Random values in a ring harm neither the kernel nor later CQs. */
 TEST_F(ring, garbage_in_ring_harmless)
 {
 	struct rdma_ep_cq_ring *all = (void *)ring_of(self, 0, 0);
@@ -279,17 +279,17 @@ TEST_F(ring, garbage_in_ring_harmless)
 	for (unsigned int i = 0; i < 200; i++) {
 		for (unsigned int byte = 0; byte < 128; byte++)
 			((__u8 *)all)[byte] = abi_random();
-		/* Nothing makes room if the user takes nothing. */
+		/* (These may fail: no completion is taken, so the queue is full soon.) */
 		post(self, 1, i);
 		fill(self, 0, 0);
 		notify(self, 0, 0, 0);
 	}
-	/* That CQ is lost to its user. The next one is in the same place. */
+	/* The CQ cannot be used any more. The next one has the same ring. */
 	OK(reopen(self));
 	EXPECT_EQ(0, once(self, 4711));
 }
 
-/* The same places for two CQs in turn, which has to look like new. */
+/* CQs use the same ring in turn, which has to look like a new one. */
 TEST_F(ring, ring_reused_looks_new)
 {
 	struct rdma_ep_cq_ring *r;
@@ -313,8 +313,8 @@ TEST_F(ring, ring_reused_looks_new)
 }
 
 /*
- * A connection on the CQs of the one before it sees nothing of that, however it has
- * left them: full, armed, with events that are not read.
+ * A connection that reuses the CQs of an earlier one gets none of its completions and events,
+ * also if the CQs were full, armed, or had unread events.
  */
 TEST_F(ring, reused_cq_shows_nothing)
 {
@@ -335,7 +335,7 @@ TEST_F(ring, reused_cq_shows_nothing)
 	}
 }
 
-/* Those that wait to be used again do not wait for long, nor for others. */
+/* Idle CQs are destroyed soon, and with their session. */
 TEST_F(ring, idle_cq_destroyed_soon)
 {
 	struct abi_objects before, after;
@@ -356,7 +356,7 @@ TEST_F(ring, idle_cq_destroyed_soon)
 	abi_close(&other);
 	OK(abi_create_cq(&self->s, -1, 16, 0, &cq[0]));
 	OK(ABI_DESTROY(&self->s, CQ, cq[0]));
-	/* Closing waits for what it has left behind. */
+	/* The close waits for the destruction of idle CQs. */
 	munmap(self->rings, ALL_BYTES);
 	self->rings = reserve(ALL_BYTES);
 	close(self->p.comp);
@@ -386,7 +386,7 @@ static void touch(void *p)
 	(void)*(volatile __u8 *)p;
 }
 
-/* Mapped by the session's own process, it is not a child's. */
+/* A child inherits no mappings, so it opens a session of its own. */
 static void touch_new_page(void *arg)
 {
 	struct abi s;
@@ -427,17 +427,17 @@ TEST_F(ring, mapping_flags_and_ranges)
 	EXPECT_EQ(SIGSEGV, killed_by(touch, p));
 	EXPECT_EQ(SIGSEGV, killed_by(touch, self->rings));
 	EXPECT_EQ(0, munmap(p, PAGE));
-	/* Where no ring has been there is no memory. */
+	/* A page without any ring has no memory. */
 	EXPECT_EQ(SIGBUS, killed_by(touch_new_page, NULL));
 }
 
-/* Is there a mapping? (A child has none, and cannot be asked.) */
+/* Is there a mapping? (A child could not check this, as it inherits none.) */
 static bool mapped(void *p)
 {
 	return !msync(p, PAGE, MS_ASYNC);
 }
 
-/* A session with a file of this mode, and a ring in it: the first one */
+/* Opens a session with a file of this mode, and creates its first ring. */
 static int open_mode(struct abi *s, int mode)
 {
 	__u32 cq, ring;
@@ -449,7 +449,7 @@ static int open_mode(struct abi *s, int mode)
 	       ring ? -EPROTO : 0;
 }
 
-/* A file opened for reading, or writing, alone gives no memory to do both. */
+/* A file that was opened for reading or writing alone cannot be mapped. */
 TEST_F(ring, mapping_needs_read_and_write)
 {
 	static const int modes[] = { O_RDONLY, O_WRONLY };
@@ -468,7 +468,7 @@ TEST_F(ring, mapping_needs_read_and_write)
 		}
 		abi_close(&s);
 	}
-	/* It is the mode that makes the difference. */
+	/* The same succeeds with O_RDWR. */
 	OK(open_mode(&s, O_RDWR));
 	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, s.fd, 0);
 	ASSERT_NE(MAP_FAILED, p);
@@ -477,7 +477,7 @@ TEST_F(ring, mapping_needs_read_and_write)
 	abi_close(&s);
 }
 
-/* Mappings do not grow, nor become two; they may be elsewhere. */
+/* mremap(2) moves mappings, but neither extends nor duplicates them. */
 TEST_F(ring, mremap_moves_but_does_not_grow)
 {
 	__u8 *old = (__u8 *)self->rings, *p, *to;
@@ -485,7 +485,7 @@ TEST_F(ring, mremap_moves_but_does_not_grow)
 	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, self->s.fd, 0);
 	ASSERT_NE(MAP_FAILED, p);
 	to = reserve(2 * PAGE);
-	/* Of an old size of 0: the same once more */
+	/* An old size of 0 would duplicate the mapping. */
 	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE));
 	EXPECT_EQ(MAP_FAILED, mremap(p, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to));
 	EXPECT_EQ(MAP_FAILED, mremap(old, 0, ALL_BYTES, MREMAP_MAYMOVE));
@@ -494,7 +494,7 @@ TEST_F(ring, mremap_moves_but_does_not_grow)
 	ASSERT_TRUE(mapped(p));
 	munmap(to, 2 * PAGE);
 
-	/* All of it, while completions come */
+	/* Move the whole mapping, while completions come. */
 	to = reserve(ALL_BYTES);
 	for (int i = 0; i < 20; i++) {
 		OK(post(self, 1, i));
@@ -506,16 +506,15 @@ TEST_F(ring, mremap_moves_but_does_not_grow)
 		OK(take(self, 1, i));
 		to = p;
 	}
-	/* The fixture takes away what there is now. */
 }
 
-/* Piece by piece: what stays shows what it has shown, and keeps the session. */
+/* The remaining part of a mapping keeps its contents, and keeps the session. */
 TEST_F(ring, partly_unmapped_ring_stays)
 {
 	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
 	__u8 *all = (__u8 *)self->rings;
 	__u8 *page = all + ((__u8 *)r - all) / PAGE * PAGE;
-	/* In the page behind it */
+	/* In the next page */
 	volatile struct rdma_ep_cq_ring *other = ring_of(self, 1, 0);
 	struct abi_objects before, after;
 	__u32 others;
@@ -527,7 +526,7 @@ TEST_F(ring, partly_unmapped_ring_stays)
 		/* The page alone, in the middle of the rest or at its beginning */
 		OK(munmap(page, PAGE));
 		EXPECT_FALSE(mapped(page));
-		/* The rest is what it was, also when it is asked for again. */
+		/* The rest is unchanged, also after it is faulted in again. */
 		EXPECT_TRUE(mapped(page + PAGE));
 		OK(madvise(page + PAGE, PAGE, MADV_DONTNEED));
 		EXPECT_EQ(1000 + i, other->unused[0]);
@@ -538,13 +537,13 @@ TEST_F(ring, partly_unmapped_ring_stays)
 				     MAP_SHARED | MAP_FIXED, self->s.fd, page - all));
 		OK(take(self, 1, i));
 	}
-	/* All but that page, whose place in the array is remembered. */
+	/* Unmap all but that page, which keeps its offset in the file. */
 	others = page - all;
 	if (others)
 		OK(munmap(all, others));
 	OK(munmap(page + PAGE, ALL_BYTES - others - PAGE));
 	OK(once(self, 77));
-	/* It keeps the session. */
+	/* The page keeps the session. */
 	abi_close(&self->s);
 	OK(abi_objects(&after));
 	EXPECT_EQ(before.qp, after.qp);
@@ -555,7 +554,7 @@ TEST_F(ring, partly_unmapped_ring_stays)
 	OK(abi_open(&self->s));
 }
 
-/* Taken away while completions come, and mapped again. */
+/* The rings are unmapped while completions come, and mapped again. */
 TEST_F(ring, ring_unmapped_and_mapped_again)
 {
 	for (int i = 0; i < 50; i++) {
@@ -567,7 +566,7 @@ TEST_F(ring, ring_unmapped_and_mapped_again)
 	}
 }
 
-/* As long as it is mapped, closing the file ends nothing. */
+/* A mapping keeps the session after the file has been closed. */
 TEST_F(ring, mapping_outlives_file)
 {
 	struct abi_objects before, after;

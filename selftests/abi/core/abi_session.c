@@ -13,7 +13,7 @@ static unsigned long resized(unsigned long cmd, __u32 size)
 	       (unsigned long)size << _IOC_SIZESHIFT;
 }
 
-/* 32-bit callers have the same structures, also in those of commands (abi_cmds.c). */
+/* 32-bit callers have the same structures. (Those of commands: abi_cmds.c) */
 #define MULTIPLE_OF_8(_type) \
 	static_assert(sizeof(struct rdma_ep_##_type) % 8 == 0, #_type)
 MULTIPLE_OF_8(device_info);
@@ -43,7 +43,7 @@ static_assert(sizeof(struct rdma_ep_ud_param) == 312, "ud_param");
 static_assert(sizeof(struct ib_uverbs_gid_entry) == 32, "gid_entry");
 static_assert(sizeof(struct ib_uverbs_qp_attr) == 144, "qp_attr");
 
-/* Two pages of which only the first is there. */
+/* Maps one page, with a hole behind it. */
 static void *page_before_hole(int prot)
 {
 	char *p = abi_map(8192);
@@ -55,7 +55,7 @@ static void *page_before_hole(int prot)
 	return p;
 }
 
-/* What is written would be a command with the credentials of who can be made to write. */
+/* A command by write(2) would have the credentials of any program that is tricked into writing. */
 TEST(no_write)
 {
 	union abi_arg a = { .size = sizeof(struct rdma_ep_cmd_query) };
@@ -82,7 +82,7 @@ TEST(unknown_command)
 		LOGGED(EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOWR(RDMA_EP_IOC_TYPE, nr, __u64[3]), &a)),
 		       "command 0x%x", nr);
 	}
-	/* Our numbers, but not our direction */
+	/* Known numbers with another direction */
 	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOW(RDMA_EP_IOC_TYPE, 0, struct rdma_ep_cmd_query), &a));
 	EXPECT_EQ(-ENOTTY, abi_raw(fd, _IOR(RDMA_EP_IOC_TYPE, 0, struct rdma_ep_cmd_query), &a));
 	/* Another magic; a terminal's command; none at all */
@@ -93,7 +93,7 @@ TEST(unknown_command)
 	EXPECT_EQ(-ENOTTY, abi_raw(fd, ~0U, &a));
 }
 
-/* The file descriptors that commands make are not sessions. */
+/* Files that commands create are not sessions. */
 TEST(commands_on_channels)
 {
 	struct rdma_ep_cmd_query q = {};
@@ -106,8 +106,8 @@ TEST(commands_on_channels)
 }
 
 /*
- * One test for each command, with valid arguments to start from. What the device under
- * test can not do, the mock one can.
+ * These tests change valid arguments of every command. The mock device has the commands that the
+ * device under test lacks.
  */
 FIXTURE(format) {
 	struct abi_world w;
@@ -199,7 +199,7 @@ TEST_F(format, size_field_disagrees)
 	}
 }
 
-/* No structure was ever shorter than those of version 1. */
+/* Structures were never shorter than in the first version. */
 TEST_F(format, too_short)
 {
 	const struct abi_command *c = NULL;
@@ -275,7 +275,7 @@ TEST_F(format, unknown_flags)
 			EXPECT_CMD(-EINVAL, c, abi_raw(self->w.s.fd, c->cmd, &self->arg),
 				   "second flag bit %u", bit);
 		}
-		/* It would have worked. */
+		/* The valid arguments succeed. */
 		EXPECT_CMD(self->w.result, c, abi_raw(self->w.s.fd, c->cmd, &self->valid), "valid");
 	}
 }
@@ -295,7 +295,7 @@ TEST_F(format, reserved_fields)
 					   "reserved byte %zu", at);
 			}
 		}
-		/* It would have worked. */
+		/* The valid arguments succeed. */
 		if (c->reserved[0].len)
 			EXPECT_CMD(self->w.result, c, abi_raw(self->w.s.fd, c->cmd, &self->valid),
 				   "valid");
@@ -325,7 +325,7 @@ TEST_F(format, bad_pointers)
 	}
 }
 
-/* What can not be reported must not stay. */
+/* An object that cannot be reported is destroyed. */
 TEST_F(format, read_only_structure)
 {
 	union abi_arg *args = calloc(abi_num_commands, sizeof(*args)), *arg;
@@ -337,7 +337,7 @@ TEST_F(format, read_only_structure)
 	ASSERT_NE(NULL, args);
 	ASSERT_NE(MAP_FAILED, page);
 	abi_world_close(&self->w);
-	/* The mock device's own objects are always there: begin with a new one. */
+	/* abi_idle() would count the mock device's own objects: begin with a new device. */
 	if (variant->mock) {
 		OK(mock_del());
 		OK(mock_new(""));
@@ -347,7 +347,7 @@ TEST_F(format, read_only_structure)
 	OK(abi_world_open(&self->w));
 	while ((c = next(_metadata, self, c)))
 		args[c - abi_commands] = self->valid;
-	/* What preparing has made is not counted, nor a CQ that it let go of. */
+	/* Idle CQs of the preparation expire before the count. */
 	usleep(500000);
 	SKIP_IF(abi_objects(&before), "no rdma(8)");
 	fds = abi_count_fds();
@@ -363,7 +363,7 @@ TEST_F(format, read_only_structure)
 		EXPECT_CMD(fds, c, abi_count_fds(), "file left open");
 	}
 	EXPECT_EQ(0, abi_objects_wait(&before));
-	/* It would have worked. */
+	/* The valid arguments succeed. */
 	for_each_command(c) {
 		arg = &args[c - abi_commands];
 		if (c->creates && arg->size)

@@ -2,9 +2,9 @@
 /*
  * SPLIT_ID moves a connection request to a session of its own, where it is accepted.
  *
- * It would catch: a request that is lost or still there after a failure, an id that moves with
- * a QP or SRQ, a listener or connection that moves, a peer that is not rejected when the new
- * session ends.
+ * The tests would catch: a request that is lost by a failure, or remains after a success; an id
+ * that moves with a QP or SRQ; a listener or connection that moves; a peer that is not rejected
+ * when the new session ends.
  */
 #include "abi_test.h"
 
@@ -16,7 +16,7 @@ FIXTURE(split) {
 	struct rdma_ep_cmd_create_qp client_qp, qp;
 };
 
-/* One more request */
+/* Connects another client, and reads its request. */
 static int request(struct _test_data_split *t)
 {
 	struct rdma_ep_channel_event ev;
@@ -77,12 +77,12 @@ TEST_F(split, request_moves_to_own_session)
 	ev = NEXT_EVENT(events, EV_ESTABLISHED);
 	EXPECT_EQ(9, ev.uid);
 	EXPECT_EQ(0, abi_event(self->client_channel, EV_ESTABLISHED, NULL));
-	/* The peer may have another owner meanwhile. */
+	/* The peer's session may change its owner meanwhile. */
 	OK(abi_export(&self->client, 0));
 	self->client.fd = FD(abi_adopt(self->client.fd));
 	OK(abi_post_empty_send(&self->client, self->client_qp.init.qp, SEND_SIGNALED, 1));
 	EXPECT_WC(&own, self->qp.init.recv_cq.cq, 5, WC_SUCCESS);
-	/* It ends with its session; context, PD and listener stay. */
+	/* The id ends with its session; context, PD and listener remain. */
 	close(own.fd);
 	EXPECT_EQ(3, abi_count_objs(self->s.fd));
 }
@@ -100,21 +100,21 @@ TEST_F(split, only_requests_move)
 	EXPECT_EQ(RDMA_EP_OBJ_QP, s.busy_type);
 	EXPECT_EQ(-1, s.fd);
 	EXPECT_EQ(fds, abi_count_fds());
-	/* It is as before. */
+	/* The refused call has not changed the request. */
 	OK(abi_accept(&self->s, self->child, 0, 0));
 	EXPECT_EQ(0, abi_event(self->client_channel, EV_ESTABLISHED, NULL));
 	EXPECT_EQ(0, abi_event(self->channel, EV_ESTABLISHED, NULL));
 	/* Established, with a QP */
 	EXPECT_EQ(-EINVAL, abi_split_id(&self->s, self->child));
 	EXPECT_EQ(-ENOENT, abi_split_id(&self->s, self->qp.init.qp));
-	/* Without a taker the peer is rejected. */
+	/* If no process adopts the session, the peer is rejected. */
 	OK(request(self));
 	fd = FD(abi_split_id(&self->s, self->child));
 	close(fd);
 	EXPECT_EQ(0, abi_event(self->client_channel, EV_REJECTED, NULL));
 }
 
-/* A destroyed QP or SRQ does not hold a request back. A listener stays, also with an SRQ. */
+/* A request can move after its QP or SRQ has been destroyed. A listener never moves. */
 TEST_F(split, request_moves_without_its_parts)
 {
 	struct rdma_ep_cmd_create_srq srq = { .max_wr = 4, .max_sge = 1, .id = self->child };
@@ -135,7 +135,7 @@ TEST_F(split, request_moves_without_its_parts)
 	EXPECT_EQ(-EINVAL, abi_split_id(&self->s, self->listener));
 }
 
-/* A result that cannot be written leaves the request where it was. */
+/* If the result cannot be written the request remains. */
 TEST_F(split, failed_split)
 {
 	struct rdma_ep_cmd_split_id *s = abi_map(4096);

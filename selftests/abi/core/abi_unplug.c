@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device goes away under everything that lives on it. It does so at once,
- * whatever programs do, and the programs are told.
+ * A device is removed while it has objects of all types. The removal does not wait for programs,
+ * and is reported to them.
  */
 #include "abi_test.h"
 #include "abi_cmds.h"
@@ -15,7 +15,7 @@ FIXTURE(unplug) {
 	bool *prepared;
 };
 
-/* Of the kind that is under test */
+/* Adds a device of the kind under test. */
 static int add_device(void)
 {
 	return abi_system("rdma link add " DEVICE " type %s netdev " NETDEV,
@@ -39,7 +39,7 @@ FIXTURE_SETUP(unplug)
 {
 	unsetenv("RDMA_EP_TEST_ADDR");
 	setenv("RDMA_DEV", DEVICE, 1);
-	/* Next to the one that other tests use */
+	/* A device besides that of other tests */
 	if (abi_add_netdev(NETDEV, "10.91.17.1/24") || add_device())
 		SKIP_FIXTURE("cannot make a device with ip(8) and rdma(8)");
 	OK(usable(&self->w));
@@ -68,7 +68,7 @@ TEST_F(unplug, every_command)
 	int ret;
 
 	for (unsigned int i = 0; i < abi_num_commands; i++) {
-		/* (abi_handover has these.) */
+		/* (abi_handover tests these.) */
 		if (abi_commands[i].ends)
 			continue;
 		ret = abi_prepare(&self->w, &abi_commands[i], &self->arg[i]);
@@ -88,7 +88,7 @@ TEST_F(unplug, every_command)
 		LOGGED(EXPECT_TRUE(expected(&abi_commands[i], ret)),
 		       "%s returned %d", abi_commands[i].name, ret);
 	}
-	/* (All prepared objects use these.) */
+	/* (Objects of the prepared commands use these.) */
 	for (int type = ABI_OBJ_LAST; type >= RDMA_EP_OBJ_CTX; type--) {
 		if (!self->w.obj[type])
 			continue;
@@ -101,7 +101,7 @@ TEST_F(unplug, every_command)
 	}
 }
 
-/* Unused objects can all be destroyed, users first. */
+/* All objects can be destroyed after the removal, users first. */
 TEST_F(unplug, unused_objects_destroyed_after_removal)
 {
 	static const int order[] = {
@@ -120,8 +120,8 @@ TEST_F(unplug, unused_objects_destroyed_after_removal)
 }
 
 /*
- * Over iWARP a connection ends with its QP. Its event comes first, or rdma_cm drops it,
- * as the id's removal has begun.
+ * Reads DEVICE_REMOVAL. Over iWARP a connection ends with its QP: DISCONNECTED comes first, or
+ * rdma_cm drops it because the id's removal has begun.
  */
 static int removal(const struct abi *s, int channel, struct rdma_ep_channel_event *ev)
 {
@@ -152,7 +152,7 @@ TEST_F(unplug, removal_gives_events)
 	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, QP, p.end[0].qp.qp));
 }
 
-/* The next owner of a session finds what is left of it, and the event that tells why. */
+/* The next owner of a session finds the removed objects, and the event of the removal. */
 TEST_F(unplug, adopted_after_removal)
 {
 	struct rdma_ep_obj_info info[ABI_LIST_MAX];
@@ -178,7 +178,7 @@ TEST_F(unplug, adopted_after_removal)
 	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, QP, p.end[0].qp.qp));
 }
 
-/* Nothing completes any more: who waits for that must not do so for ever. */
+/* The removal wakes tasks that wait for a completion, as there are no more. */
 TEST_F(unplug, removal_wakes_waiter)
 {
 	struct rdma_ep_cmd_notify_cq n = {};
@@ -198,7 +198,7 @@ TEST_F(unplug, removal_wakes_waiter)
 	EXPECT_EQ(0, ABI_DESTROY(&self->w.s, CQ, n.cq));
 }
 
-/* Who looks at memory alone, without a system call, does not learn of it otherwise. */
+/* A task that polls in memory, without system calls until @pending is set */
 struct ring_poller {
 	const struct abi *s;
 	__u32 cq;
@@ -219,7 +219,7 @@ static void *ring_thread(void *arg)
 	return NULL;
 }
 
-/* It is empty, and the device will say when that changes. */
+/* Is the CQ empty and armed? */
 static bool ring_rests(const struct ring_poller *p)
 {
 	struct rdma_ep_wc wc;
@@ -227,7 +227,7 @@ static bool ring_rests(const struct ring_poller *p)
 	return !abi_ring_poll(p->s, p->cq, p->ring, &wc, 1) && !p->ring->pending;
 }
 
-/* Empty messages, from the client to the server */
+/* Sends empty messages from the client to the server. */
 static int ring_sends(const struct abi *s, const struct abi_pair *p, int n)
 {
 	struct abi_wrs sends, recvs;
@@ -244,7 +244,7 @@ static int ring_sends(const struct abi *s, const struct abi_pair *p, int n)
 
 TEST_F(unplug, removal_seen_in_ring)
 {
-	/* A CQ of no QP, and that of one to which nobody sends */
+	/* A CQ without a QP, and the receive CQ of the client, which gets no messages */
 	struct ring_poller poller[2] = { { .s = &self->w.s }, { .s = &self->w.s } };
 	struct abi_pair p = { .rings = true };
 	struct rdma_ep_cq_ring *rings, *full;
@@ -282,11 +282,11 @@ TEST_F(unplug, removal_seen_in_ring)
 		poller[i].stop = true;
 		pthread_join(poller[i].thread, NULL);
 		EXPECT_EQ(-EIO, poller[i].last);
-		/* And so it stays. */
+		/* Later polls fail, too. */
 		EXPECT_EQ(-EIO, abi_ring_poll(&self->w.s, poller[i].cq, poller[i].ring, wc, 8));
 	}
 	EXPECT_COMP(self->w.comp_channel, 43);
-	/* What had completed before can still be taken. */
+	/* Earlier completions can still be taken. */
 	EXPECT_EQ(3, abi_ring_poll(&self->w.s, fill.cq, full, wc, 8));
 	for (int i = 0; i < 3; i++) {
 		EXPECT_EQ(2 - i, wc[i].wr_id);
@@ -297,7 +297,7 @@ TEST_F(unplug, removal_seen_in_ring)
 	munmap(rings, ABI_RINGS_BYTES);
 }
 
-/* Completions that were there before can still be taken, or not: no more. */
+/* A thread that sends and polls until the device is removed */
 struct traffic {
 	const struct abi *s;
 	struct abi_pair *p;
@@ -361,7 +361,7 @@ static int ud_qp(const struct abi_world *w, __u32 id, __u32 *qp)
 	return ret;
 }
 
-/* Memberships and attachments end with the device, their handles do not. */
+/* Memberships and attachments end with the device; handles of memberships remain. */
 TEST_F(unplug, removal_ends_memberships)
 {
 	struct abi_world *w = &self->w;
@@ -387,7 +387,7 @@ TEST_F(unplug, removal_ends_memberships)
 	EXPECT_EQ(-EIO, abi_detach(&w->s, own, 1));
 	EXPECT_EQ(-EIO, abi_attach(&w->s, plain, 1));
 	EXPECT_EQ(-EIO, abi_detach(&w->s, plain, 1));
-	/* What has been read before counts, and is not attached any more. */
+	/* Events that were read before count. The QPs are not attached any more. */
 	for (i = 0; i < 2; i++) {
 		d.handle = mc[i];
 		EXPECT_EQ(0, ABI(w->s.fd, DESTROY, &d));
@@ -400,7 +400,7 @@ TEST_F(unplug, removal_ends_memberships)
 	EXPECT_TRUE(abi_quiet(channel));
 }
 
-/* It goes while others join, leave, attach and detach. */
+/* The device is removed while tasks join, leave, attach and detach. */
 struct joiner {
 	const struct abi_world *w;
 	__u32 id, qp;
@@ -457,7 +457,7 @@ TEST_F(unplug, removal_while_joining)
 	EXPECT_EQ(0, ABI_DESTROY(&w->s, ID, j.id));
 }
 
-/* A session that is closed when its device has gone leaves nothing, either. */
+/* A session that is closed after the removal of its device leaves no objects. */
 TEST_F(unplug, close_after_removal)
 {
 	struct abi_pair p = {};
@@ -470,15 +470,14 @@ TEST_F(unplug, close_after_removal)
 	pfd.fd = p.end[0].channel;
 	EXPECT_EQ(1, poll(&pfd, 1, ABI_WAIT_MS));
 	EXPECT_EQ(0, abi_idle());
-	/* A new device of the same name is another one. */
+	/* A new device of the same name can be used. */
 	OK(add_device());
 	EXPECT_EQ(0, usable(&self->w));
 }
 
-/* QPs and CQs that wait to be used again are the device's, too. */
 #define MANY_QPS	600
 
-/* Ready for messages, which nobody sends. */
+/* Creates QPs in RTS whose peer does not exist. */
 static int make_qps(const struct abi *s)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -495,8 +494,8 @@ static int make_qps(const struct abi *s)
 }
 
 /*
- * rxe gets a moment to answer before a QP is destroyed: once if there are many. Compared
- * with each other, as it depends on the machine how long it takes.
+ * rxe gets time to acknowledge messages before a QP is destroyed, once for many QPs. The limits
+ * are relative, as the time depends on the machine.
  */
 TEST_F_TIMEOUT(unplug, removal_with_many_qps_fast, 200)
 {
@@ -532,6 +531,7 @@ TEST_F_TIMEOUT(unplug, removal_with_many_qps_fast, 200)
 	EXPECT_GT(3 * ms[0] + 2000 * TEST_SCALE, ms[2]);
 }
 
+/* Idle CQs are destroyed with the device. */
 TEST_F(unplug, removal_with_kept_cqs)
 {
 	struct rdma_ep_cmd_create_ep e;
