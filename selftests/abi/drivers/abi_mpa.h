@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * How connections begin over TCP: MPA, RFC 5044 and 6581.
- */
+/* The setup of iWARP connections over TCP: MPA, RFC 5044 and 6581 */
 #ifndef ABI_MPA_H
 #define ABI_MPA_H
 
@@ -15,8 +13,8 @@
 #define MPA_ENHANCED	0x1000
 #define MPA_REVISION_2	2
 
-#define MPA_PEER_TO_PEER 0x8000		/* with ird: the first message is mine */
-#define MPA_RTR_WRITE	0x8000		/* with ord: it is a WRITE */
+#define MPA_PEER_TO_PEER 0x8000		/* in ird: the requester sends the first message */
+#define MPA_RTR_WRITE	0x8000		/* in ord: that message is a WRITE */
 
 /* @len: of the data that follows */
 struct mpa_frame {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rxe waits fifty seconds for the tasks of a QP and for the users of a region, and then
- * frees what they go on to use. None of what is destroyed here may take that long.
+ * Ends of QPs on rxe. rxe waits fifty seconds for the tasks of a QP and the users of a region, and
+ * then frees the object under them. No call of these tests may take that long.
  */
 #include "abi_rxe.h"
 
 /*
- * A QP that has to send for minutes: as much as it takes of a region, to no peer. (rxe takes the
- * length of a message of 2 GiB for a negative number.)
+ * Creates a QP that sends for minutes, to no peer: the longest messages, from up to 15 copies of
+ * a region. (rxe takes a length of 2 GiB for a negative number.)
  */
 static int make_busy(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp,
 		     const struct rdma_ep_cmd_reg_mr *mr)
@@ -41,7 +41,7 @@ TEST_F(rxe, destroy_busy_qp_fast)
 
 	OK(make_busy(self, &qp, &self->mr));
 	EXPECT_WITHIN(DESTROY_MS, EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, qp.qp)));
-	/* What was not sent just goes. */
+	/* Requests that were not sent have no completion. */
 	n = abi_poll(&self->s, self->cq, wc, 100);
 	EXPECT_LE(0, n);
 	EXPECT_GT(100, n);
@@ -71,7 +71,7 @@ TEST_F(rxe, close_with_busy_qp_fast)
 	OK(abi_open(&self->s));
 }
 
-/* As the driver must not see it: with access flags to a state that has none, or lacks others */
+/* Sets access flags without rights, which only a transition to INIT takes. */
 static int modify_access(const FIXTURE_DATA(rxe) * self, __u32 qp, __u32 state)
 {
 	const struct ib_uverbs_qp_attr attr = {
@@ -81,7 +81,7 @@ static int modify_access(const FIXTURE_DATA(rxe) * self, __u32 qp, __u32 state)
 	return abi_modify_qp(&self->s, qp, &attr);
 }
 
-/* The same for what the QP forgets, and it can be used again. (RXE-19) */
+/* The same for a RESET, after which the QP can be used again. (RXE-19) */
 TEST_F(rxe, reset_busy_qp_fast)
 {
 	struct rdma_ep_qp_init qp;
@@ -89,7 +89,7 @@ TEST_F(rxe, reset_busy_qp_fast)
 	int n;
 
 	OK(make_busy(self, &qp, &self->mr));
-	/* A refused command does nothing to it. */
+	/* A refused command does not change the QP. */
 	EXPECT_EQ(-EINVAL, modify_access(self, qp.qp, QPS_RESET));
 	EXPECT_EQ(QPS_RTS, state_of(self, qp.qp));
 	EXPECT_WITHIN(DESTROY_MS, EXPECT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_RESET)));
@@ -110,7 +110,7 @@ static int next_psn(const FIXTURE_DATA(rxe) * self, __u32 qp)
 	return abi_query_qp(&self->s, qp, QP_SQ_PSN, &attr) ?: (int)attr.sq_psn;
 }
 
-/* Until so many packets have been sent, which no peer acknowledges */
+/* Waits until @num packets have been sent, which no peer acknowledges. */
 static int wait_sent(const FIXTURE_DATA(rxe) * self, __u32 qp, int num)
 {
 	return ABI_UNTIL(next_psn(self, qp) == num) ? 0 : -ETIMEDOUT;
@@ -118,7 +118,7 @@ static int wait_sent(const FIXTURE_DATA(rxe) * self, __u32 qp, int num)
 
 #define DESTROYED	(-1)
 
-/* Gets a message, asleep or not, and moves the QP to @state, or destroys it. */
+/* Receives a message, with or without a sleep, and moves the QP to @state, or destroys it. */
 static int receive_and_end(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq, int channel, bool asleep,
 			   int state)
 {
@@ -139,8 +139,9 @@ static int receive_and_end(FIXTURE_DATA(rxe) * self, __u32 qp, __u32 cq, int cha
 }
 
 /*
- * The sender has an answer, or repeats the message for ever. Each second time the event of the
- * message interrupts the work item that delivers it, before it answers. (RXE-20)
+ * Receivers end right after a message. Without an acknowledgment the sender would repeat it for
+ * ever. In every other round the completion event interrupts rxe's work item between the
+ * completion and the acknowledgment. (RXE-20)
  */
 static void end_receivers(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) *self, int state)
 {
@@ -187,7 +188,7 @@ TEST_F_TIMEOUT(rxe, reset_receiver_has_answered, 120)
 	end_receivers(_metadata, self, QPS_RESET);
 }
 
-/* What was not acknowledged before the RESET is not sent again after it. */
+/* Requests that were not acknowledged before a RESET are not sent again after it. */
 TEST_F(rxe, reset_qp_resends_nothing)
 {
 	struct rdma_ep_qp_init qp[2];
@@ -201,7 +202,7 @@ TEST_F(rxe, reset_qp_resends_nothing)
 	OK(abi_qp_state(&self->s, qp[0].qp, QPS_RESET));
 	for (int i = 0; i < 2; i++)
 		OK(abi_qp_init(&self->s, qp[i].qp, QPT_RC, 0));
-	/* Without access a further request is an error of the other one. */
+	/* Without access rights a further READ or WRITE is an error of the receiver. */
 	OK(modify_access(self, qp[1].qp, QPS_INIT));
 	OK(post_recvs(self, qp[1].qp, 1));
 	OK(abi_qp_rts(&self->s, qp[0].qp, QPT_RC, qp[1].qp_num));
@@ -211,13 +212,13 @@ TEST_F(rxe, reset_qp_resends_nothing)
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 	EXPECT_EQ(WC_SUCCESS, wc[1].status);
 	EXPECT_EQ(0, abi_poll(&self->s, self->cq, wc, 2));
-	/* Nor is anything left in the way. */
+	/* No request is left that would delay the destruction. */
 	OK(abi_qp_state(&self->s, qp[0].qp, QPS_RESET));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, qp[0].qp));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, qp[1].qp));
 }
 
-/* With sends that nobody acknowledges */
+/* Creates a QP in SQD, with sends that no peer acknowledges. */
 static int make_draining(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp)
 {
 	return create_qp(self, QPT_RC, self->cq, qp) ?: connect_to(self, qp->qp, NO_QPN) ?:
@@ -225,14 +226,14 @@ static int make_draining(FIXTURE_DATA(rxe) * self, struct rdma_ep_qp_init *qp)
 	       abi_qp_state(&self->s, qp->qp, QPS_SQD);
 }
 
-/* Out of a send queue that drains rxe lets nothing go but into ERR. */
+/* While the send queue drains, rxe moves a QP in SQD to ERR only. */
 TEST_F(rxe, reset_draining_qp_fast)
 {
 	struct rdma_ep_qp_init qp;
 	struct rdma_ep_wc wc[2];
 
 	OK(make_draining(self, &qp));
-	/* What is refused does nothing to it: the sends are flushed later. */
+	/* The refused RESET has no effect: the sends are flushed later. */
 	EXPECT_EQ(-EINVAL, abi_qp_state(&self->s, qp.qp, QPS_RESET));
 	EXPECT_EQ(QPS_SQD, state_of(self, qp.qp));
 	EXPECT_EQ(0, abi_qp_state(&self->s, qp.qp, QPS_ERR));
@@ -241,7 +242,7 @@ TEST_F(rxe, reset_draining_qp_fast)
 	EXPECT_EQ(WC_WR_FLUSH_ERR, wc[1].status);
 }
 
-/* What it has begun to send, it goes on with: a single message that takes a minute. */
+/* In SQD rxe completes the message that it has begun, which takes a minute here. */
 TEST_F(rxe, destroy_draining_qp_fast)
 {
 	size_t len = 128u << 20;
@@ -258,8 +259,8 @@ TEST_F(rxe, destroy_draining_qp_fast)
 }
 
 /*
- * A QP that announces room for no READs has none for a FLUSH either, which rxe carries out without
- * a look at rights or room. (RXE-23)
+ * rxe executes a FLUSH of the peer without checking the access rights, nor whether the QP has a
+ * responder resource. So every QP has at least one. (RXE-23)
  */
 TEST_F(rxe, peer_flush_finds_room)
 {

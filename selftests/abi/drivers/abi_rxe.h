@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of QPs and of regions on rxe share. */
+/* Common to the tests of QPs and regions on rxe */
 #ifndef ABI_RXE_H
 #define ABI_RXE_H
 
@@ -7,7 +7,7 @@
 
 #define LEN		(8u << 20)
 #define MSG		512
-/* Nobody has it. */
+/* The number of no QP */
 #define NO_QPN		0xfffffe
 #define DESTROY_MS	(10000 * TEST_SCALE)
 
@@ -17,7 +17,7 @@ FIXTURE(rxe) {
 	char *buf;
 	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs w;
-	char work_cpus[64];		/* those of unbound work, if they have been changed */
+	char work_cpus[64];		/* old CPU mask of unbound work, if it has been changed */
 };
 
 static inline int set_work_cpus(const char *mask, char *old, size_t size)
@@ -78,14 +78,14 @@ static inline int post_recvs(FIXTURE_DATA(rxe) * self, __u32 qp, int num)
 	return ABI_POST(&self->s, RECV, qp, &self->w, NULL);
 }
 
-/* From RESET: to each other */
+/* Connects two QPs in RESET to each other. */
 static inline int connect_qps(const FIXTURE_DATA(rxe) * self, const struct rdma_ep_qp_init *a,
 		       const struct rdma_ep_qp_init *b)
 {
 	return abi_qp_connect(&self->s, QPT_RC, a, b);
 }
 
-/* From RESET: to a QP of this number */
+/* Connects a QP in RESET to a QP of this number. */
 static inline int connect_to(const FIXTURE_DATA(rxe) * self, __u32 qp, __u32 dest)
 {
 	return abi_qp_init(&self->s, qp, QPT_RC, 0) ?: abi_qp_rts(&self->s, qp, QPT_RC, dest);

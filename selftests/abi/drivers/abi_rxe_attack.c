@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a user without rights may do to rxe, and to the machine by that: no call lasts, no
- * task stays after SIGKILL, the device goes at once, and the system's work queue has room
- * for others. On a module that fails, the tests end the attack themselves, so that the
- * machine goes on: readers are killed before the task that is stuck is waited for.
+ * Attacks on rxe by a user without rights. No call may last, SIGKILL must end all tasks, the
+ * device must be removable at once, and the system's work queue must have room for other users.
+ * If the module fails, a test ends its attack itself, so that the machine remains usable: it
+ * kills the readers before it waits for the stuck task.
  */
 #include "abi_test.h"
 
@@ -14,12 +14,12 @@
 #define READ_LEN	(64u << 10)
 #define READS		16
 #define ATTACK_MS	6000
-/* Of a command, of the end of a task, and of the removal of the device */
+/* Time limit of a command, of the end of a task, and of the removal of the device */
 #define LIMIT_MS	(5000 * TEST_SCALE)
-/* Of what goes through the system's work queue */
+/* Time limit of work items in the system's work queue */
 #define REFRESH_MS	(1000 * TEST_SCALE)
 
-/* What the processes of an attack tell each other */
+/* Shared by the processes of an attack */
 struct shared {
 	__u32 victim_qpn;
 	__u32 reader_qpn;
@@ -121,7 +121,7 @@ static int read_on(const struct abi *s, const struct shared *sh, __u32 qp,
 	       post_reads(s, sh, qp, to, READS);
 }
 
-/* Keep READing from the victim, whatever becomes of it, until they are killed. */
+/* READs from the victim, and reconnects after errors, until it is killed. */
 static int readers(struct shared *sh)
 {
 	struct rdma_ep_qp_init qp[READERS];
@@ -158,13 +158,13 @@ static int readers(struct shared *sh)
 	}
 }
 
-/* A READ from before the RESET may have been refused, which ends in ERR. */
+/* The refusal of a READ from before the RESET may have moved the QP to ERR. */
 static bool has_failed(const struct abi *s, __u32 qp)
 {
 	return abi_state_of(s, qp) == QPS_ERR;
 }
 
-/* One QP that is connected again and again */
+/* Resets and connects one QP repeatedly. */
 static int victim(struct shared *sh)
 {
 	struct rdma_ep_qp_init qp;
@@ -212,7 +212,7 @@ static pid_t start(int (*role)(struct shared *sh), struct shared *sh)
 	return pid;
 }
 
-/* Milliseconds that it takes to end, or -1 */
+/* Kills the process. Returns how many milliseconds it takes to end, or -1. */
 static long end(pid_t pid, long limit)
 {
 	long start = abi_now_ms();
@@ -265,7 +265,7 @@ TEST_F_TIMEOUT(attack, reconnect_under_readers_ends, 120)
 	took = end(moving, LIMIT_MS);
 	EXPECT_LE(0, took);
 	if (took < 0) {
-		/* What is stuck goes on when nothing more comes in. */
+		/* The stuck task continues when no more packets arrive. */
 		end(reading, LIMIT_MS);
 		end(moving, 60000);
 		return;
@@ -275,7 +275,7 @@ TEST_F_TIMEOUT(attack, reconnect_under_readers_ends, 120)
 	EXPECT_LE(0, took);
 }
 
-/* @kept: a QP that keeps @mr, as the completion of what it got does not fit into @small */
+/* @kept: a QP that keeps @mr, as the completions of WRITEs do not fit into @small */
 static int overrun(const FIXTURE_DATA(attack) * self, __u32 small,
 		   const struct rdma_ep_cmd_reg_mr *mr, __u32 *kept)
 {
@@ -317,7 +317,7 @@ static int reg_page(const FIXTURE_DATA(attack) * self, struct rdma_ep_cmd_reg_mr
 
 #define FAILED	600
 
-/* However many other QPs of theirs have failed (RXE-21, RXE-03) */
+/* The number of other QPs that have failed does not matter. (RXE-21, RXE-03) */
 TEST_F_TIMEOUT(attack, region_of_failed_qp_among_many_ends, 120)
 {
 	struct rdma_ep_qp_init qp;
@@ -352,7 +352,7 @@ static void *fail_again(void *data)
 	return NULL;
 }
 
-/* Whatever its user does to the QP meanwhile */
+/* The user moves the QP to ERR again and again meanwhile. */
 TEST_F_TIMEOUT(attack, region_of_qp_that_fails_again_ends, 120)
 {
 	struct failing f = { .s = &self->s };
@@ -380,7 +380,7 @@ struct dereg {
 	int ret;
 };
 
-/* The system's work queue has so much room for each CPU. */
+/* All threads run on one CPU, as the system's work queue has a limit for each. */
 static void stay_here(void)
 {
 	cpu_set_t set;

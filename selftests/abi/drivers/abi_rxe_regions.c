@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Regions on rxe that READs or overruns still use: none may take fifty seconds to be destroyed. */
+/*
+ * Regions and QPs on rxe that READs, packets or overruns still use. Their destruction must not
+ * take fifty seconds.
+ */
 #include "abi_rxe.h"
 
-/* A region of so many MiB in 16 MiB of memory */
+/* Registers @mib MiB of addresses that share 16 MiB of memory. */
 static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib, struct rdma_ep_cmd_reg_mr *mr)
 {
 	size_t part = 16u << 20, len = mib << 20;
@@ -20,7 +23,7 @@ static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib, struct rdma_ep_c
 	return abi_reg_mr(&self->s, self->s.pd, buf, len, AC_ALL, mr);
 }
 
-/* Where rxe wants more memory in one piece than there may be, it is not asked to. (RXE-22) */
+/* Regions whose page table is too large for one allocation of rxe are refused. (RXE-22) */
 TEST_F(rxe, huge_region_refused)
 {
 	static const size_t mib[] = { 2048, 1040 };
@@ -36,7 +39,7 @@ TEST_F(rxe, huge_region_refused)
 	EXPECT_EQ(0, reg_huge(self, 960, &mr));
 }
 
-/* READs something that takes long to answer, and leaves a packet behind that. */
+/* Posts a READ that takes long to answer, and a WRITE whose packet waits behind it. */
 static int read_huge(FIXTURE_DATA(rxe) * self, __u32 qp, const struct rdma_ep_cmd_reg_mr *to,
 		     const struct rdma_ep_cmd_reg_mr *from)
 {
@@ -50,7 +53,7 @@ static int read_huge(FIXTURE_DATA(rxe) * self, __u32 qp, const struct rdma_ep_cm
 	return ret;
 }
 
-/* Before 6.12 there are no messages of that size, and packets do not know who sent them. */
+/* Before 6.12 messages cannot be that long, and packets do not refer to the QP that sent them. */
 static bool can_read_huge(const FIXTURE_DATA(rxe) * self)
 {
 	struct rdma_ep_cmd_query_port port = { .dev_index = self->s.dev, .port_num = 1 };
@@ -58,7 +61,7 @@ static bool can_read_huge(const FIXTURE_DATA(rxe) * self)
 	return !ABI(self->s.fd, QUERY_PORT, &port) && port.attr.max_msg_sz >= 1u << 31;
 }
 
-/* A session of somebody else */
+/* Opens a session of another user. */
 static int open_other(FIXTURE_DATA(rxe) * other)
 {
 	int ret = seteuid(65534) ? -errno : abi_open(&other->s);
@@ -69,9 +72,9 @@ static int open_other(FIXTURE_DATA(rxe) * other)
 }
 
 /*
- * A QP is destroyed that has a packet in the queue of another one, which is in @their session
- * and connected to it, or to no QP. That one fails, as no QP waits for its answer any more; no
- * other fails, though a QP may have the number of any QP as that of its peer.
+ * Destroys a QP that has a packet in the queue of a QP in the session @their, which is connected
+ * to it, or to no QP. That one fails, as its peer does not exist any more. Another user's QP does
+ * not, although the destroyed QP was connected to its number before.
  */
 static void destroy_requester(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self,
 			      FIXTURE_DATA(rxe) * other, FIXTURE_DATA(rxe) * their, bool connected)
@@ -97,7 +100,7 @@ static void destroy_requester(struct __test_metadata *_metadata, FIXTURE_DATA(rx
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, from.qp));
 	took = abi_now_ms() - start;
 	EXPECT_GT(DESTROY_MS, took);
-	/* (A fast machine has answered before that.) */
+	/* (On a fast machine the READ has been answered before.) */
 	LOGGED(EXPECT_EQ(took < 2000 ? QPS_RTS : QPS_ERR, state_of(their, to.qp)), "%ld ms", took);
 	EXPECT_EQ(QPS_RTS, state_of(other, stranger.qp));
 	abi_close(&other->s);
@@ -122,12 +125,12 @@ TEST_F_TIMEOUT(rxe, destroy_own_requester_fast, 200)
 	destroy_requester(_metadata, self, &other, self, false);
 }
 
-/* A machine that answers nothing, not even who has its address */
+/* Neighbour entry of a machine that does not exist */
 #define NEIGHBOUR(_cmd) \
 	"ip neigh " _cmd " 10.42.0.77 lladdr 02:00:00:00:00:77 nud permanent " \
 	"dev $(ip -o -4 addr show to 10.42.0.1 | awk '{ print $2; exit }')"
 
-/* A packet may be with any of those that a QP was connected to: it is known which. */
+/* A QP's packets may be at any of its former peers, so the number of those is limited. */
 TEST_F(rxe, destroy_after_many_peers_fast)
 {
 	struct rdma_ep_qp_init qp, peer[17];
@@ -139,14 +142,14 @@ TEST_F(rxe, destroy_after_many_peers_fast)
 		OK(create_qp(self, QPT_RC, self->cq, &peer[i]));
 	for (int i = 0; i < 17; i++) {
 		OK(abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
-		/* No more than 24 bits are sent. */
+		/* Packets have 24 bits of the number. */
 		EXPECT_EQ(-EINVAL, abi_qp_rts(&self->s, qp.qp, QPT_RC, peer[i].qp_num | 1 << 24));
 		ASSERT_EQ(i < 16 ? 0 : -EBUSY, abi_qp_rts(&self->s, qp.qp, QPT_RC, peer[i].qp_num));
 		OK(abi_qp_state(&self->s, qp.qp, QPS_RESET));
 	}
 	OK(ABI_DESTROY(&self->s, QP, peer[3].qp));
 	EXPECT_EQ(0, connect_to(self, qp.qp, peer[16].qp_num));
-	/* Those of other machines have the same numbers. */
+	/* QPs of other machines may have the same numbers. */
 	OK(abi_qp_state(&self->s, qp.qp, QPS_RESET));
 	OK(abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
 	abi_rtr_attr(&self->s, peer[2].qp_num, &attr);
@@ -157,8 +160,8 @@ TEST_F(rxe, destroy_after_many_peers_fast)
 }
 
 /*
- * Where the completion of a WRITE with immediate data does not fit into the CQ, the QP
- * keeps the region. It is to go all the same, and all QPs of the CQ to stay what they are.
+ * If the completion of a WRITE with immediate data does not fit into the CQ, the QP keeps the
+ * region. The region must be destroyed nevertheless, and all QPs of the CQ must keep their states.
  */
 static void overrun(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self, __u32 small)
 {
@@ -175,14 +178,14 @@ static void overrun(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self,
 	OK(connect_to(self, healthy.qp, NO_QPN));
 	OK(post_sends(self, from.qp, 6, WR_RDMA_WRITE_WITH_IMM, &mr));
 	ASSERT_TRUE(ABI_UNTIL(state_of(self, to.qp) == QPS_ERR));
-	/* What came through is there. */
+	/* Earlier completions remain. */
 	ASSERT_LT(0, abi_poll(&self->s, small, wc, 16));
 	EXPECT_EQ(WC_SUCCESS, wc[0].status);
 
 	EXPECT_WITHIN(DESTROY_MS, EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr)));
 	EXPECT_EQ(QPS_ERR, state_of(self, to.qp));
 	EXPECT_EQ(QPS_RTS, state_of(self, healthy.qp));
-	/* What is received in ERR is flushed. */
+	/* Receives that are posted in ERR are flushed. */
 	while (abi_poll(&self->s, small, wc, 16) > 0)
 		;
 	for (int i = 0; i < 2; i++) {
@@ -220,7 +223,7 @@ struct sender {
 	int ret;
 };
 
-/* On rxe of 6.1, what is posted is carried out before posting returns. */
+/* rxe of 6.1 executes requests before the post returns. */
 static void *sender_thread(void *data)
 {
 	struct sender *s = data;
@@ -230,8 +233,8 @@ static void *sender_thread(void *data)
 }
 
 /*
- * A WRITE with immediate data that is being worked on when its QP fails. rxe of 6.1 keeps
- * the region then; what has been flushed, and the QP, are to stay what they are.
+ * A QP fails during a WRITE with immediate data, and on 6.1 keeps the region. Deregistering the
+ * region must not change the QP's state, nor lose completions.
  */
 TEST_F_TIMEOUT(rxe, dereg_after_error_fast, 300)
 {
@@ -270,7 +273,7 @@ TEST_F_TIMEOUT(rxe, dereg_after_error_fast, 300)
 
 #define PAIRS	4
 
-/* QPs whose packets are behind READs, before those that answer */
+/* Creates QPs whose packets wait behind READs, before the QPs that answer those. */
 static void make_requesters(struct __test_metadata *_metadata, FIXTURE_DATA(rxe) * self)
 {
 	struct rdma_ep_qp_init from[PAIRS], to[PAIRS];
@@ -286,7 +289,7 @@ static void make_requesters(struct __test_metadata *_metadata, FIXTURE_DATA(rxe)
 	}
 }
 
-/* They do not take turns to be impatient. */
+/* The two seconds after which each peer fails do not add up. */
 TEST_F_TIMEOUT(rxe, close_with_requesters_fast, 200)
 {
 	struct abi *s = &self->s;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peers of siw that are no RDMA devices, but a TCP socket: what they ask for, and go.
+ * TCP sockets as peers of siw. They request to send the first message (MPA, peer to peer), and
+ * do not send it.
  */
 #include "abi_test.h"
 #include "abi_mpa.h"
@@ -13,7 +14,7 @@ FIXTURE(siw) {
 };
 
 FIXTURE_VARIANT(siw) {
-	bool other;		/* the connection is made with a QP that is not the id's */
+	bool other;		/* accept with a QP that is not the id's */
 };
 
 FIXTURE_VARIANT_ADD(siw, own) {};
@@ -40,7 +41,7 @@ FIXTURE_SETUP(siw)
 	self->id = NEXT_EVENT(self->channel, EV_CONNECT_REQUEST).child;
 	OK(abi_id_qp(&self->s, variant->other ? 0 : self->id, &self->qp));
 	OK(abi_accept(&self->s, self->id, 2, variant->other ? self->qp.init.qp_num : 0));
-	/* So it is not connected before the peer has said something. */
+	/* The connection is established by the peer's first message. */
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
@@ -54,7 +55,7 @@ FIXTURE_TEARDOWN(siw)
 	EXPECT_GT(5000 * TEST_SCALE, abi_now_ms() - start);
 }
 
-/* He goes without a word: an end without a beginning is a BUG() in iw_cm. (IWCM-02) */
+/* iw_cm BUG()s if it sees CLOSE before ESTABLISHED. (IWCM-02) */
 TEST_F(siw, silent_peer_resets)
 {
 	struct linger now = { .l_onoff = 1 };
@@ -67,7 +68,7 @@ TEST_F(siw, silent_peer_resets)
 	EXPECT_TRUE(abi_quiet(self->channel));
 }
 
-/* He stays, and is silent: who waits for him waits for ever, in whatever he does. */
+/* A peer that stays and sends nothing: no call may wait for it. */
 TEST_F(siw, silent_peer_disconnect_returns)
 {
 	long start = abi_now_ms();
@@ -97,10 +98,10 @@ TEST_F(siw, silent_peer_destroy_id_returns)
 
 TEST_F(siw, silent_peer_close_returns)
 {
-	/* In the teardown */
+	/* The teardown closes the session. */
 }
 
-/* He says something after all, which is no message: the connection begins and ends. */
+/* Data that is no valid message establishes the connection, and ends it. */
 TEST_F(siw, peer_sends_garbage)
 {
 	char words[64] = "\0\2what is this";

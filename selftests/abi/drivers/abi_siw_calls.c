@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What siw and rdma_cm make of a connection that goes wrong in the middle of a call: its
- * QP, its device, and the data that came with it. The peer is a TCP socket.
+ * Connections of siw that fail in the middle of a call, or come with bad private data or through
+ * another device. The peer is a TCP socket.
  */
 #include "abi_test.h"
 #include "abi_mpa.h"
@@ -38,10 +38,7 @@ FIXTURE_TEARDOWN(calls)
 	abi_close(&self->s);
 }
 
-/*
- * Answers with so many bytes of data, of which siw takes the first four if enhanced.
- * Returns the socket.
- */
+/* Answers with @len bytes, of which siw takes four if enhanced. Returns the socket, or -EIO. */
 static int answer(int listener, __u16 bits, const void *data, __u16 len)
 {
 	struct mpa_frame frame = { .bits = htons(bits), .len = htons(len) };
@@ -63,7 +60,6 @@ static int refuse(struct _test_data_calls *self, const void *data, __u16 len)
 	return tcp < 0 ? tcp : close(tcp);
 }
 
-/* It is refused, with data. */
 TEST_F(calls, refused_with_data)
 {
 	static const char data[] = "\0\1\0\1sorry";
@@ -76,7 +72,7 @@ TEST_F(calls, refused_with_data)
 	EXPECT_EQ(0, memcmp(ev.param.conn.private_data, data + 4, sizeof(data) - 4));
 }
 
-/* ... of which there is less than siw takes: what it says then is the kernel's. */
+/* siw subtracts its four bytes from a shorter length, and reads beyond its buffer. (SIW-03) */
 TEST_F(calls, refused_with_short_data_leaks_nothing)
 {
 	struct rdma_ep_channel_event ev;
@@ -88,7 +84,7 @@ TEST_F(calls, refused_with_short_data_leaks_nothing)
 	EXPECT_EQ(0, ev.param.conn.private_data_len);
 }
 
-/* A listener that answers no more, as its queue is full. */
+/* A listener that does not answer, as its queue is full */
 struct full {
 	struct sockaddr_in sin;
 	int tcp, clients[2];
@@ -111,7 +107,7 @@ static int fill(const struct abi *s, struct full *f)
 	return 0;
 }
 
-/* What waits for it gets a reset. */
+/* Closing the listener resets the clients that wait for it. */
 static void unfill(struct full *f)
 {
 	close(f->tcp);
@@ -119,7 +115,7 @@ static void unfill(struct full *f)
 		close(f->clients[i]);
 }
 
-/* A call that waits for such a listener */
+/* A CONNECT that waits for such a listener */
 struct connecting {
 	struct full full;
 	struct rdma_ep_cmd_connect arg;
@@ -141,17 +137,14 @@ static int begin(struct _test_data_calls *self, struct connecting *c, __u32 qp_n
 	return ret;
 }
 
-/* Returns what the call does. */
+/* Returns the result of the call. */
 static int end(struct connecting *c)
 {
 	unfill(&c->full);
 	return abi_call_returned(&c->call) ? c->call.ret : -ETIMEDOUT;
 }
 
-/*
- * The TCP handshake goes on: siw keeps what it has to itself meanwhile, and does not
- * expect other calls at the QP. (SIW-24)
- */
+/* During the TCP handshake siw does not expect other calls on the QP. (SIW-24) */
 TEST_F(calls, qp_busy_while_connecting)
 {
 	const struct abi *s = &self->s;
@@ -163,7 +156,7 @@ TEST_F(calls, qp_busy_while_connecting)
 	EXPECT_EQ(0, abi_qp_state(s, self->qp.init.qp, QPS_ERR));
 }
 
-/* What is to be in error does not stay connected, though the listener answers after all. */
+/* A QP that was moved to ERR does not stay connected if the listener answers afterwards. */
 TEST_F(calls, qp_in_error_does_not_connect)
 {
 	const struct abi *s = &self->s;
@@ -179,17 +172,17 @@ TEST_F(calls, qp_in_error_does_not_connect)
 	tcp = answer(c.full.tcp, MPA_REVISION_2 | MPA_ENHANCED, "\0\1\0\1", 4);
 	EXPECT_LE(0, tcp);
 	OK(abi_read(self->channel, &ev, sizeof(ev), 5000 * TEST_SCALE));
-	/* siw may have taken the answer just before. */
+	/* siw may have processed the answer before the move. */
 	if (ev.event == EV_ESTABLISHED)
 		OK(abi_event(self->channel, EV_DISCONNECTED, &ev));
-	/* The peer learns it, too. */
+	/* The peer's connection ends, too. */
 	EXPECT_TRUE(abi_ready(tcp, ABI_WAIT_MS));
 	EXPECT_GE(0, recv(tcp, &byte, 1, MSG_DONTWAIT));
 	close(tcp);
 	EXPECT_EQ(0, end(&c));
 }
 
-/* What waits for that call in order to destroy something can be killed. */
+/* A task that destroys an object of the CONNECT waits for the call, and can be killed. */
 TEST_F(calls, destroyer_killed_while_connecting)
 {
 	struct connecting c = {};
@@ -219,8 +212,8 @@ TEST_F(calls, destroyer_killed_while_connecting)
 }
 
 /*
- * An answer for the id whose QP that is: the one thread of the CM that delivers all
- * answers waits for no call.
+ * A CONNECT uses the QP of another id, which is rejected meanwhile. The one thread of the CM that
+ * delivers all answers does not wait for the call.
  */
 TEST_F(calls, event_delivered_while_connecting)
 {
@@ -237,8 +230,8 @@ TEST_F(calls, event_delivered_while_connecting)
 }
 
 /*
- * A READ is not answered. What is posted after it is sent, and makes room; and it ends
- * with the connection.
+ * A READ is not answered. Sends that are posted after it complete, and make room in the queue.
+ * The READ completes at the end of the connection.
  */
 TEST_F(calls, unanswered_read_blocks_no_sends)
 {
@@ -313,7 +306,7 @@ struct poster {
 	const struct abi_wrs *one;
 };
 
-/* What is refused since siw changes the state just then is not counted. */
+/* Posts that are refused because siw is changing the state do not count. */
 static void *post_on(void *arg)
 {
 	struct poster *p = arg;
@@ -323,9 +316,7 @@ static void *post_on(void *arg)
 	return NULL;
 }
 
-/*
- * siw flushes what waits for a peer that has gone; what is posted meanwhile may complete before it.
- */
+/* siw flushes the queue after a reset. Requests that are posted meanwhile may complete earlier. */
 TEST_F(calls, post_while_flushing_completes_once)
 {
 	static char buf[32768];
@@ -377,8 +368,8 @@ TEST_F(calls, post_while_flushing_completes_once)
 }
 
 /*
- * Many READs, and a reset in the middle of them: siw may say of one that it could not be
- * sent before it flushes those before. Of each it is said once.
+ * A reset in the middle of many READs. siw may complete a READ that it could not send before it
+ * flushes earlier ones. Each READ completes once. (SIW-10)
  */
 TEST_F(calls, reads_cut_off_complete_once)
 {
@@ -424,7 +415,7 @@ TEST_F(calls, reads_cut_off_complete_once)
 	}
 }
 
-/* A request from a peer that is going to go: returns its socket. */
+/* Sends a request, as the peer. Returns the peer's socket, or -EIO. */
 static int request(struct _test_data_calls *self, const struct sockaddr_in *sin)
 {
 	struct mpa_request req = {
@@ -443,8 +434,8 @@ static int request(struct _test_data_calls *self, const struct sockaddr_in *sin)
 }
 
 /*
- * The peer is gone when its request is accepted. If siw finds that out late, it leaves the QP as
- * a connected one, without its socket. (SIW-24)
+ * The peer has reset the connection when its request is accepted. If siw notices that late, it
+ * leaves the QP in RTS without a socket. (SIW-24)
  */
 TEST_F(calls, accept_after_reset_sets_qp_in_error)
 {
@@ -467,7 +458,7 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 		posted = !abi_post_empty_send(s, qp.init.qp, SEND_SIGNALED, 1);
 		if (ret) {
 			failed++;
-			/* It is flushed, if it can be posted. */
+			/* A send that can be posted is flushed. */
 			if (posted)
 				EXPECT_WC(s, qp.init.send_cq.cq, 1, WC_WR_FLUSH_ERR);
 		} else {
@@ -480,7 +471,7 @@ TEST_F(calls, accept_after_reset_sets_qp_in_error)
 	TH_LOG("%d of %d accepted too late", failed, round);
 }
 
-/* A second device, whose interface leads to a namespace of its own. */
+/* A second device, whose interface leads to a namespace of its own */
 #define NS	"abi_siw"
 #define NETDEV	"abi_siw0"
 #define DEVICE	"abi_siw_2"
@@ -514,8 +505,8 @@ static int enter(const char *ns)
 }
 
 /*
- * siw listens by interface, and rdma_cm takes the device that has the address. A QP of
- * the one would be taken for that of the same number on the other. (IWCM-03)
+ * siw listens by interface, and rdma_cm looks up the device by address. If the two differ, the
+ * request would be accepted with the other device's QP of the same number. (IWCM-03)
  */
 TEST_F(calls, request_on_other_device_refused)
 {
@@ -544,7 +535,7 @@ TEST_F(calls, request_on_other_device_refused)
 	tcp = request(self, &sin);
 	EXPECT_LE(0, tcp);
 	setsockopt(tcp, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	/* The answer is a refusal. */
+	/* The answer is a reject. */
 	len = recv(tcp, &frame, sizeof(frame), MSG_WAITALL);
 	EXPECT_EQ(sizeof(frame), len);
 	EXPECT_TRUE(frame.bits & htons(MPA_REJECT));
@@ -557,7 +548,7 @@ TEST_F(calls, request_on_other_device_refused)
 	remove_device();
 }
 
-/* With the longest backlog, which takes 640 KB of each device that it is for. */
+/* Listens with the longest backlog, which is charged with 640 KB for each device. */
 static int listen_as_user(void *arg)
 {
 	const struct sockaddr_in any = { .sin_family = AF_INET };

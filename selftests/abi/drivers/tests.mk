@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Bugs of one driver, and what keeps users from them.
+# Bugs of single drivers, and the module's protection against them.
 
 vpath %.c abi/drivers
 
