@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What drivers may do and the software devices do not: handlers in hard interrupt context or with
- * locks held, events of every kind, small limits, more than was asked for.
+ * Behaviour of drivers that the software devices lack: handlers in hard interrupt context or with
+ * locks held, asynchronous events of every type, overrun CQs, and posts during a reset.
  */
 #include <sys/klog.h>
 
@@ -37,12 +37,12 @@ FIXTURE_TEARDOWN(mock)
 /* ---- completion handlers */
 
 struct wire {
-	int channel[2];			/* completions of sends, receives */
+	int channel[2];			/* of the CQs of sends, receives */
 	__u32 cq[2];
 	__u32 qp[2];
 };
 
-/* Two connected QPs: the first's sends and the second's receives have channels. */
+/* Two connected QPs that share a CQ for sends and one for receives, each with a channel */
 static int wire_open(const struct abi *s, struct wire *w, __u32 srq)
 {
 	struct rdma_ep_cmd_create_qp c[2];
@@ -86,7 +86,7 @@ static void completions(struct __test_metadata *_metadata,
 		}
 		EXPECT_EQ(0, memcmp(self->mem, self->mem + 4096, 1000));
 	}
-	/* Not armed, no events; solicited ones only if asked for those. */
+	/* No event of an unarmed CQ; with NOTIFY_SOLICITED, solicited completions only */
 	for (int i = 0; i < 3; i++) {
 		OK(abi_post_empty_recv(s, w->qp[1], i));
 		OK(abi_post_empty_send(s, w->qp[0], i == 2 ? SEND_SOLICITED : 0, i));
@@ -110,7 +110,7 @@ TEST_F(mock, completions_in_any_context)
 	}
 }
 
-/* Everything at once, from several threads. */
+/* Two threads post, a third arms and polls both CQs and reads their channels. */
 struct mill {
 	const struct abi *s;
 	struct wire *w;
@@ -196,7 +196,7 @@ static const struct {
 	{ EVENT_SRQ_LIMIT_REACHED, "srq" },
 };
 
-/* Two objects of each kind, of which the first is to get events. */
+/* Creates two objects of each kind; @number: those of the first ones */
 static int event_objects(const struct abi *s, __u32 number[3])
 {
 	static const char * const kinds[] = { "qp", "cq", "srq" };
@@ -243,14 +243,14 @@ TEST_F(mock, object_events_have_their_uid)
 				      event_number(kind, number)));
 			EXPECT_ASYNC(self->s.async_fd, object_events[j].type, event_uid(kind));
 		}
-		/* Each of them once, and no other session got any. */
+		/* Each event arrived once, and in no other session. */
 		EXPECT_TRUE(abi_quiet(self->s.async_fd));
 		EXPECT_TRUE(abi_quiet(s2.async_fd));
 	}
 	abi_close(&s2);
 }
 
-/* Unread ones of one type are one, those of other types are not lost. */
+/* Unread events of one object and type merge into one; no type is lost. */
 TEST_F(mock, repeated_event_reported_once)
 {
 	struct rdma_ep_async_event ev;
@@ -270,7 +270,7 @@ TEST_F(mock, repeated_event_reported_once)
 	EXPECT_EQ(0xfe, seen);
 }
 
-/* The latest event is read last, also if one of its type was unread before. */
+/* The latest event is read last, even if it merges with an unread one of its type. */
 TEST_F(mock, unread_events_of_an_object_keep_their_order)
 {
 	static const __u32 posted[] = {
@@ -287,7 +287,6 @@ TEST_F(mock, unread_events_of_an_object_keep_their_order)
 	EXPECT_TRUE(abi_quiet(self->s.async_fd));
 }
 
-/* Unknown types do no harm. */
 TEST_F(mock, unknown_event_ignored)
 {
 	static const char * const kinds[] = { "qp", "cq", "srq", "device" };
@@ -307,7 +306,6 @@ TEST_F(mock, unknown_event_ignored)
 	EXPECT_TRUE(abi_quiet(self->s.async_fd));
 }
 
-/* Those of the device and its port are for every context. */
 TEST_F(mock, device_events_reach_every_context)
 {
 	static const __u32 types[] = {
@@ -330,7 +328,7 @@ TEST_F(mock, device_events_reach_every_context)
 		for (int j = 0; j < 3; j++)
 			EXPECT_ASYNC(fd[j], types[i], port);
 	}
-	/* The core reports these itself, and none that a RoCE driver does. */
+	/* ib_core reports changes of GIDs itself, and drops the events of drivers. */
 	OK(mock_write("event", "%u port 1", EVENT_GID_CHANGE));
 	for (int j = 0; j < 3; j++)
 		EXPECT_TRUE(abi_quiet(fd[j]));
@@ -345,7 +343,7 @@ TEST_F(mock, device_events_reach_every_context)
 	abi_close(&s2);
 }
 
-/* A device that has failed says so, and is removed then: two events. */
+/* A failed device reports DEVICE_FATAL, and its removal reports it again. */
 TEST_F(mock, fatal_event_then_removal)
 {
 	__u32 pd;
@@ -379,7 +377,7 @@ TEST_F(mock, srq_events_have_their_uid)
 		OK(ABI(s->fd, MODIFY_SRQ, &a));
 		OK(abi_post_empty_send(s, w.qp[0], 0, 1));
 		EXPECT_TRUE(abi_quiet(s->async_fd));
-		/* Once, although it stays below the limit. */
+		/* One event only, although the SRQ stays below the limit */
 		for (int i = 0; i < 3; i++)
 			OK(abi_post_empty_send(s, w.qp[0], 0, 1));
 		EXPECT_ASYNC(s->async_fd, EVENT_SRQ_LIMIT_REACHED, 77);
@@ -392,7 +390,7 @@ TEST_F(mock, srq_events_have_their_uid)
 	EXPECT_EQ(EVENT_QP_LAST_WQE_REACHED, ev.event);
 }
 
-/* More completions than the CQ has room for: an event, and it can be destroyed. */
+/* An overrun CQ raises CQ_ERR; its QP can be reset, and both can be destroyed. */
 TEST_F(mock, cq_overrun_gives_event)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -412,7 +410,7 @@ TEST_F(mock, cq_overrun_gives_event)
 	EXPECT_EQ(2, abi_poll(s, cq, wc, 16));
 	EXPECT_EQ(0, wc[0].wr_id);
 	EXPECT_EQ(1, wc[1].wr_id);
-	/* The lost ones' slots come back with a reset. */
+	/* A reset frees the slots of requests whose completions were lost. */
 	OK(abi_qp_state(s, c.init.qp, QPS_RESET));
 	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
 	abi_recv_wrs(&wr, 16, 0);
@@ -421,7 +419,7 @@ TEST_F(mock, cq_overrun_gives_event)
 	EXPECT_EQ(0, ABI_DESTROY(s, CQ, cq));
 }
 
-/* Nothing gets into a QP that is RESET behind its back: it waits for posts. */
+/* A reset waits for posts in the driver, so that none adds a request after it. */
 TEST_F(mock, reset_while_posting)
 {
 	struct abi *s = &self->s;
@@ -449,7 +447,7 @@ TEST_F(mock, reset_while_posting)
 	EXPECT_RETURNS(0, &call);
 	OK(mock_post_ms(0));
 
-	/* It is empty: there is room for as many as ever, and no other completes. */
+	/* The queue is empty: it takes max_recv_wr requests, and only these complete. */
 	OK(abi_qp_init(s, c.init.qp, QPT_RC, 0));
 	for (__u32 i = 0; i < c.init.max_recv_wr; i++)
 		LOGGED(EXPECT_EQ(0, abi_post_empty_recv(s, c.init.qp, 100 + i)),

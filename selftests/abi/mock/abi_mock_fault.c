@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Drivers whose operations fail: the commands say so, and leave nothing. */
+/*
+ * Driver operations that fail: the command returns their errno and leaves no object, file or
+ * charge. The tests compare counts of the mock device, the rdma cgroup, fdinfo and open files.
+ */
 #include "abi_mock_fault.h"
 
 #define CGROUPS	"/sys/fs/cgroup"
 #define CGROUP	CGROUPS "/rdma_ep_mock"
 
-/* This process in a cgroup of its own, whose objects are counted. */
+/* Moves this process to a cgroup that counts its objects. */
 static int cgroup_enter(void)
 {
 	int ret = abi_put(CGROUPS "/cgroup.subtree_control", "+rdma");
@@ -72,7 +75,7 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_nothing, 200)
 		LOGGED(EXPECT_EQ(0, abi_charges_wait(&w->s, &charges)),
 		       "%s left a charge, %s", c->name, f->op);
 		EXPECT_EQ(fds, abi_count_fds());
-		/* Nothing else is broken. */
+		/* The next attempt succeeds. */
 		OK(prepare(w, c, self->arg));
 		LOGGED(EXPECT_EQ(0, run(w, c, self->arg)), "%s afterwards", c->name);
 	}
@@ -84,7 +87,7 @@ TEST_F_TIMEOUT(fault, driver_error_leaves_nothing, 200)
 	cgroup_leave();
 }
 
-/* Queries that only refine what is known may fail. */
+/* CREATE_QP and CREATE_SRQ query the driver for the granted sizes; the query may fail. */
 TEST_F(fault, failed_refining_query_tolerated)
 {
 	static const struct fault queries[] = {
@@ -102,7 +105,7 @@ TEST_F(fault, failed_refining_query_tolerated)
 	}
 }
 
-/* The first use of a device makes a context and a PD. */
+/* A session's first use of a device creates a context and a PD. */
 TEST_F(fault, failed_default_context_retried)
 {
 	struct abi s;
@@ -117,8 +120,8 @@ TEST_F(fault, failed_default_context_retried)
 }
 
 /*
- * A QP that does not move on the way to a connection: that of the server, whose command fails,
- * or that of the client, which gets an event.
+ * A state change of a QP fails while a connection is set up: that of the server fails ACCEPT,
+ * that of the client raises CONNECT_ERROR. @after: state changes that succeed before
  */
 static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault) * self, int after)
 {
@@ -141,7 +144,7 @@ static void connect_fails(struct __test_metadata *_metadata, FIXTURE_DATA(fault)
 	OK(mock_fail("modify_qp", MOCK_ERRNO, 1, after));
 	LOGGED(EXPECT_EQ(after < 3 ? -MOCK_ERRNO : 0, abi_accept(s, child, 3, 0)),
 	       "after %d", after);
-	/* The server may try again, so that the client hears of it later. */
+	/* The server may repeat ACCEPT, so the client gets no event before the id is destroyed. */
 	if (after < 3) {
 		EXPECT_TRUE(abi_quiet(client));
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, child));
@@ -169,11 +172,11 @@ TEST_F_TIMEOUT(fault, failed_modify_fails_connect, 120)
 	}
 }
 
-/* A user without privileges whose commands fail again and again keeps the whole quota. */
+/* Commands of an unprivileged user that fail repeatedly use up none of the quotas. */
 #define QUOTA_OBJECTS	64
 #define QUOTA_TRIES	100
 
-/* @gate: the open file that makes the operation fail */
+/* @gate: open file of the mock device that makes the operation fail */
 static int quota_try(struct abi_world *w, const struct fault *f, int gate, union abi_arg *arg)
 {
 	const struct abi_command *c = find(f->name);
@@ -204,7 +207,7 @@ static int quota_try(struct abi_world *w, const struct fault *f, int gate, union
 static int quota_child(void *arg)
 {
 	FIXTURE_DATA(fault) *self = arg;
-	/* Enough for all that there is at a time; without a limit nothing is counted. */
+	/* RLIM_INFINITY would exempt the user from user_max_pinned_mb. */
 	const struct rlimit limit = { 8 << 20, 8 << 20 };
 	int gate[ARRAY_SIZE(faults)], ret;
 	char file[64];
@@ -215,12 +218,12 @@ static int quota_child(void *arg)
 		CHECK(10, gate[i] >= 0);
 	}
 	CHECK(11, !abi_become_nobody() && !setrlimit(RLIMIT_MEMLOCK, &limit));
-	/* As long as a session is open, the user stays charged. */
+	/* An open session keeps the counters of its user. */
 	CHECK(13, abi_open_node() >= 0);
 	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		if (!faults[i].many)
 			continue;
-		/* Of its own, so that what the others have made is gone. */
+		/* A session for each fault: closing it destroys the objects of the last runs. */
 		ret = abi_world_open(&self->w) ?:
 		      quota_try(&self->w, &faults[i], gate[i], self->arg);
 		abi_world_close(&self->w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Commands and the operations of a driver that they need, to fail or to stall. */
+/* The driver operations that each command needs, for tests in which they fail or stall */
 #ifndef ABI_MOCK_FAULT_H
 #define ABI_MOCK_FAULT_H
 
@@ -7,13 +7,12 @@
 #include "abi_cmds.h"
 #include "abi_mock.h"
 
-/* Which operations of a driver a command needs. */
 static const struct fault {
 	const char *name;		/* of the command */
 	const char *op;
-	int after;			/* it works so often before it fails */
-	bool atomic;			/* can not take for ever */
-	bool many;			/* for the test of quotas */
+	int after;			/* calls that succeed before the failure */
+	bool atomic;			/* may not sleep, so it cannot stall */
+	bool many;			/* in the test of quotas, too */
 } faults[] = {
 	{ "ALLOC_PD", "alloc_pd", .many = true },
 	{ "REG_MR", "reg_user_mr", .many = true },
@@ -57,7 +56,7 @@ static inline const struct abi_command *find(const char *name)
 	return NULL;
 }
 
-/* The table's endpoint is passive; this one resolves, and makes a QP and CQs. */
+/* Prepares an active endpoint with a QP and CQs; that of abi_prepare() is passive. */
 static inline int prepare_ep(struct abi_world *w, struct rdma_ep_cmd_create_ep *a)
 {
 	struct sockaddr_in sin;
@@ -69,7 +68,7 @@ static inline int prepare_ep(struct abi_world *w, struct rdma_ep_cmd_create_ep *
 	return ret;
 }
 
-/* So large that a few of them are more than the test of quotas lets a user have */
+/* A few leaked regions of this size exceed user_max_pinned_mb of the test of quotas. */
 #define REGION_BYTES	(256 << 10)
 
 static inline int prepare_mr(struct abi_world *w, struct rdma_ep_cmd_reg_mr *a)
@@ -82,7 +81,7 @@ static inline int prepare_mr(struct abi_world *w, struct rdma_ep_cmd_reg_mr *a)
 	return 0;
 }
 
-/* Operations that the kernel does not have cannot fail, either: -EOPNOTSUPP. */
+/* Returns -EOPNOTSUPP if the kernel or the device lacks the operation. */
 static inline int prepare(struct abi_world *w, const struct abi_command *c, union abi_arg *arg)
 {
 	memset(arg, 0, sizeof(*arg));
@@ -96,7 +95,7 @@ static inline int prepare(struct abi_world *w, const struct abi_command *c, unio
 	}
 }
 
-/* The command, without the files that it made */
+/* Issues the command, and closes the files that it created. */
 static inline int run(struct abi_world *w, const struct abi_command *c, union abi_arg *arg)
 {
 	struct rdma_ep_cmd_create_ep *ep = (struct rdma_ep_cmd_create_ep *)arg;

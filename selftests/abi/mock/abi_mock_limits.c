@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices with small limits, devices that make more of a request than was asked
- * for, devices whose driver must not be used, and Q_Keys that need a right.
+ * Devices with small limits, devices that grant more than requested, drivers without support
+ * for user memory, keys and lengths that no driver may see, and privileged Q_Keys.
  */
 #include <sys/klog.h>
 
@@ -26,9 +26,9 @@ FIXTURE_TEARDOWN(limits)
 	mock_unload();
 }
 
-/* ---- drivers that must not be used */
+/* ---- drivers that must not register user memory */
 
-/* Lines of the kernel's log that hold the text */
+/* Counts occurrences of the text in the kernel's log. */
 static int log_lines(const char *text)
 {
 	static char log[1 << 20];
@@ -43,7 +43,6 @@ static int log_lines(const char *text)
 	return found;
 }
 
-/* Does it say that it registers user memory? */
 static int driver_flags(const struct abi *s)
 {
 	struct rdma_ep_device_info info;
@@ -67,7 +66,7 @@ TEST_F(limits, refused_drivers)
 		OK(mock_new(options));
 		OK(abi_open(&self->s));
 		EXPECT_EQ(0, driver_flags(&self->s));
-		/* The log's own limit is one for 5 seconds, at most 10. */
+		/* pr_notice_ratelimited() prints at most 10 lines in 5 seconds. */
 		before = log_lines(MOCK_NAME ": its driver cannot register");
 		ASSERT_LE(0, before);
 		for (int i = 0; i < 200; i++) {
@@ -80,7 +79,7 @@ TEST_F(limits, refused_drivers)
 		if (!d)
 			EXPECT_LT(before, after);
 		EXPECT_EQ(0, mock_calls("reg_user_mr"));
-		/* All else works. */
+		/* Other commands work. */
 		EXPECT_EQ(0, abi_create_cq(&self->s, -1, 16, 0, &cq));
 		abi_close(&self->s);
 		OK(mock_del());
@@ -89,7 +88,7 @@ TEST_F(limits, refused_drivers)
 
 TEST_F(limits, known_drivers)
 {
-	/* (not those whose modules look for devices of theirs) */
+	/* Drivers whose modules look devices up by driver_id are left out. */
 	static const __u32 known[] = {
 		RDMA_DRIVER_CXGB4, RDMA_DRIVER_QEDR, RDMA_DRIVER_OCRDMA,
 		RDMA_DRIVER_VMW_PVRDMA, RDMA_DRIVER_HFI1, RDMA_DRIVER_QIB,
@@ -105,7 +104,7 @@ TEST_F(limits, known_drivers)
 		OK(abi_open(&self->s));
 		EXPECT_EQ(RDMA_EP_DEVICE_USER_MR, driver_flags(&self->s));
 		EXPECT_EQ(0, abi_reg_mr(&self->s, self->s.pd, self->mem, 4096, AC_ALL, &mr));
-		/* Some look at the address and not at iova. */
+		/* hfi1 and qib ignore iova, so it must be equal to the address. */
 		mr.iova += 4096;
 		LOGGED(EXPECT_EQ(plain ? -EINVAL : 0, ABI(self->s.fd, REG_MR, &mr)),
 		       "driver %u", known[d]);
@@ -129,7 +128,7 @@ TEST_F(limits, device_without_srq_says_so)
 #define SMALL "max_qp_wr=3 max_send_sge=1 max_recv_sge=2 max_cqe=5 " \
 	"max_srq_wr=3 max_srq_sge=1 max_qp_rd_atom=1 max_qp_init_rd_atom=1"
 
-/* The driver must not even see what is over its limits. */
+/* Requests over the limits fail without a call of the driver. */
 #define EXPECT_UNCALLED(_op, _call) ({					\
 	int __calls = mock_calls(_op);					\
 									\
@@ -190,7 +189,7 @@ TEST_F(limits, queue_limits_of_device)
 #define FEW "max_qp=1 max_cq=1 max_pd=2 max_mr=1 max_srq=1 max_ah=1 " \
 	"max_mr_size=8192"
 
-/* How many a device has: its own answer. */
+/* The driver enforces the limits on numbers of objects, rdma_ep that on the size of a region. */
 TEST_F(limits, object_limits_of_device)
 {
 	struct abi *s = &self->s;
@@ -268,7 +267,10 @@ TEST_F(limits, message_size_limit)
 	OK(abi_reg_mr(s, s->pd, mem, ENTRY, AC_ALL, &mr));
 	OK(own_peer(s, 256, &c));
 
-	/* Drivers add up in 32 bits. (This one has not as many entries as it says.) */
+	/*
+	 * Drivers add lengths up in 32 bits, so rdma_ep refuses 2^32 bytes. The mock driver
+	 * gets one byte less and refuses it, as it has fewer entries than max_recv_sge here.
+	 */
 	calls = mock_calls("post_recv");
 	EXPECT_UNCALLED("post_recv", post_long(s, recv, c.init.qp, &mr, 256, ENTRY, ENTRY));
 	EXPECT_EQ(-EINVAL, post_long(s, recv, c.init.qp, &mr, 256, ENTRY, ENTRY - 1));
@@ -280,7 +282,7 @@ TEST_F(limits, message_size_limit)
 	munmap(mem, ENTRY);
 }
 
-/* READs may have fewer entries than other sends. */
+/* READs may have a lower limit of entries than other sends. */
 TEST_F(limits, sge_limit_of_reads)
 {
 	struct abi *s = &self->s;
@@ -309,8 +311,8 @@ TEST_F(limits, sge_limit_of_reads)
 }
 
 /*
- * Keys that the device knows and the user has not got: that for all of the kernel's
- * memory, which a user's PD has, too, and what is around it; another PD's; a stale one.
+ * Keys that are valid on the device but not for the user: the local_dma_lkey, which covers all
+ * kernel memory in a user's PD as well, and its neighbours; one of another PD; a stale one.
  */
 TEST_F(limits, keys_of_kernel_and_stale_refused)
 {
@@ -353,16 +355,16 @@ TEST_F(limits, keys_of_kernel_and_stale_refused)
 	abi_wrs_recv(&w, 1);
 	abi_mr_sge(&w, &mr, 0, 8);
 	EXPECT_EQ(0, ABI_POST(s, SRQ_RECV, srq, &w, NULL));
-	/* More entries than the queue was made for */
+	/* More entries than the SRQ's max_sge */
 	abi_mr_sge(&w, &mr, 0, 8);
 	EXPECT_EQ(-EINVAL, ABI_POST(s, SRQ_RECV, srq, &w, NULL));
 }
 
-/* ---- drivers that make more of a request than was asked for */
+/* ---- drivers that grant more than requested */
 
 #define ASKED	10
 
-/* Posts until the queue is full. */
+/* Posts until the queue is full; returns the number of requests. */
 static int fill(const struct abi *s, unsigned long cmd, __u32 handle)
 {
 	struct abi_wrs w;
@@ -381,7 +383,7 @@ static int fill(const struct abi *s, unsigned long cmd, __u32 handle)
 	return n;
 }
 
-/* All of them come back, once and in order. */
+/* Takes @num completions: each request completes once, in order. */
 static int drain(const struct abi *s, __u32 cq, int num)
 {
 	struct rdma_ep_wc wc[200];
@@ -422,7 +424,7 @@ static void caps(struct __test_metadata *_metadata, FIXTURE_DATA(limits) * self,
 	EXPECT_LE(granted, c[0].init.max_send_wr);
 	EXPECT_LE(granted, c[0].init.max_recv_wr);
 
-	/* Receives: what fits, and all of it is flushed. */
+	/* Receives fill the queue, and each is flushed. */
 	n = fill(s, RDMA_EP_IOC_POST_RECV, c[0].init.qp);
 	EXPECT_LE(granted, n);
 	EXPECT_GE(2 * ASKED, n);
@@ -430,7 +432,7 @@ static void caps(struct __test_metadata *_metadata, FIXTURE_DATA(limits) * self,
 	EXPECT_EQ(0, drain(s, cq[1], n));
 	OK(abi_qp_state(s, c[0].init.qp, QPS_RESET));
 
-	/* Sends wait for receives, then they arrive. */
+	/* Sends fill the queue while the peer has no receives, and complete later. */
 	OK(abi_qp_init(s, c[0].init.qp, QPT_RC, 0));
 	OK(abi_qp_rts(s, c[0].init.qp, QPT_RC, c[1].init.qp_num));
 	OK(abi_qp_rts(s, c[1].init.qp, QPT_RC, c[0].init.qp_num));
@@ -483,8 +485,8 @@ static int ud_qp_without_rights(void *arg)
 }
 
 /*
- * IPoIB's broadcast group may have a privileged one, which a QP would have by being made
- * for an id. Whoever makes it has to be allowed to.
+ * IPoIB's broadcast group may have a privileged Q_Key, which rdma_cm sets in QPs of unconnected
+ * ids. The task that creates such a QP needs the privilege for the Q_Key.
  */
 TEST_F(limits, privileged_qkey_of_group_refused)
 {

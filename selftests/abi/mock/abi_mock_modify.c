@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attributes of a QP that a driver must not see: kernel consumers are trusted with them, so
- * the core does not look, and drivers take a port for an index. What is refused does
- * not get to the driver, and leaves the QP as it was.
+ * Attributes of a QP that a driver must not see. The core does not check them, as it trusts
+ * kernel consumers, and drivers use a port number as an index. rdma_ep refuses them before it
+ * calls the driver, and the QP keeps its attributes.
  */
 #include "abi_test.h"
 #include "abi_mock.h"
 
-/* Ports of the device: RoCE, InfiniBand. There is no other. */
+/* Ports of the device */
 enum { PORT_ROCE = 1, PORT_IB };
 
 static const __u8 no_ports[] = { 0, 3, 4, 127, 128, 255 };
@@ -37,7 +37,7 @@ FIXTURE_TEARDOWN(modify)
 	mock_unload();
 }
 
-/* Does what it should, and only then the driver is asked to. */
+/* MODIFY_QP returns @want; it calls the driver only if that is 0. */
 static void expect_modify(struct __test_metadata *_metadata, FIXTURE_DATA(modify) * self, int want,
 			  const struct ib_uverbs_qp_attr *attr, const char *what, __u32 value)
 {
@@ -59,7 +59,7 @@ static void init_attr(struct ib_uverbs_qp_attr *a, __u8 port)
 	};
 }
 
-/* Our own address on RoCE; on InfiniBand any */
+/* The device's own address on RoCE, any address on InfiniBand */
 static void ah_attr(const struct abi *s, struct ib_uverbs_ah_attr *ah, __u8 port)
 {
 	abi_self_ah(s, ah);
@@ -88,7 +88,7 @@ static int to_init(const struct abi *s, __u32 qp, __u8 port)
 TEST_F(modify, unknown_access_refused)
 {
 	struct ib_uverbs_qp_attr a = { .qp_attr_mask = QP_ACCESS_FLAGS };
-	/* Those of FLUSH, which not all kernels know */
+	/* IB_ACCESS_FLUSH_*, which not all kernels have */
 	const __u32 flush = 3 << 8;
 	struct ib_uverbs_qp_attr now;
 	__u32 flag;
@@ -120,7 +120,7 @@ TEST_F(modify, unknown_access_refused)
 	}
 }
 
-/* rxe divides messages by it; the CM's way to it is abi_route.c's. */
+/* rxe divides the length of messages by the MTU. abi_route.c tests that of a CM path. */
 TEST_F(modify, bad_mtu_refused)
 {
 	static const __u32 bad[] = { 0, 6, 7, 15, 0x83, 255, 256, 0x103, 0x10003, 0x80000003, ~0U };
@@ -140,7 +140,7 @@ TEST_F(modify, bad_mtu_refused)
 	}
 }
 
-/* The core would mask these as well, and each time tell the log of it. */
+/* The core would mask PSNs as well, but log each. */
 TEST_F(modify, psn_masked)
 {
 	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -164,7 +164,7 @@ TEST_F(modify, psn_masked)
 	close(log);
 }
 
-/* Where a QP is, and where its address leads from */
+/* The port of a QP, and the port of its address */
 TEST_F(modify, port_mismatch_refused)
 {
 	struct ib_uverbs_qp_attr a;
@@ -180,7 +180,7 @@ TEST_F(modify, port_mismatch_refused)
 			rtr_attr(&self->s, &a, no_ports[i]);
 			EXPECT_MODIFY(-EINVAL, &a, "address of port", no_ports[i]);
 		}
-		/* The device has it, but the QP is on the other one. */
+		/* A valid port, but not that of the QP */
 		rtr_attr(&self->s, &a, PORT_ROCE + PORT_IB - port);
 		EXPECT_MODIFY(-EINVAL, &a, "address of port", a.ah_attr.port_num);
 		rtr_attr(&self->s, &a, port);
@@ -188,7 +188,7 @@ TEST_F(modify, port_mismatch_refused)
 	}
 }
 
-/* A QP that is drained may move, with its address. */
+/* A drained QP may move to another port, together with its address. */
 TEST_F(modify, drained_qp_moves_with_address)
 {
 	struct ib_uverbs_qp_attr a = {}, now;
@@ -210,14 +210,14 @@ TEST_F(modify, drained_qp_moves_with_address)
 	}
 	OK(abi_query_qp(&self->s, self->qp, QP_PORT, &now));
 	EXPECT_EQ(PORT_ROCE, now.port_num);
-	/* It goes where the address does, whether or not that is said. */
+	/* The address changes the port, also without QP_PORT. */
 	ah_attr(&self->s, &a.ah_attr, PORT_IB);
 	EXPECT_MODIFY(0, &a, "address of port", PORT_IB);
 	OK(abi_query_qp(&self->s, self->qp, QP_PORT, &now));
 	EXPECT_EQ(PORT_IB, now.port_num);
 }
 
-/* The core lets only InfiniBand have one; drivers take its port as it is. */
+/* The core allows alternate paths on InfiniBand only; drivers do not check their port. */
 TEST_F(modify, alternate_path_port_checked)
 {
 	struct ib_uverbs_qp_attr a;

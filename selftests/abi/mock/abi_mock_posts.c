@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work requests that must not reach a driver. rxe and siw refuse most of them on their
- * own; the mock device takes all of them, and counts. Entries of no bytes, which it does
- * not take. What a post keeps while the driver takes its time, and what completions say.
+ * Work requests that must not reach a driver. rxe and siw refuse most of them on their own; the
+ * mock device accepts all but entries of no bytes, and counts calls. Other tests check
+ * the contents of completions, and references that a post holds while the driver works.
  */
 #include "abi_test.h"
 #include "abi_mock.h"
 
 #define LEN	8192
-#define SGES	4			/* granted; the device has more */
-#define INLINE	64			/* the same */
+/* Limits of the QPs, below those of the device */
+#define SGES	4
+#define INLINE	64
 
-/* Two QPs, each connected to itself: of one queue, and of an SRQ. */
+/* Two QPs, each connected to itself: [0] with a receive queue, [1] with the SRQ */
 FIXTURE(posts) {
 	struct abi s;
 	struct rdma_ep_qp_init qp[2];
@@ -22,7 +23,6 @@ FIXTURE(posts) {
 	struct abi_wrs w;
 };
 
-/* What can be posted to */
 static const struct queue {
 	const char *name;
 	const char *op;			/* of the driver */
@@ -82,7 +82,7 @@ FIXTURE_TEARDOWN(posts)
 	mock_unload();
 }
 
-/* ---- what the tests post, one at a time */
+/* ---- one request at a time */
 
 static void begin(struct _test_data_posts *self, int q)
 {
@@ -113,7 +113,7 @@ static void empty_entry(struct _test_data_posts *self)
 	abi_sge(&self->w, ~0ULL, 0, 0);
 }
 
-/* So many entries of 8 bytes */
+/* Adds @num entries of 8 bytes. */
 static void entries(struct _test_data_posts *self, int num)
 {
 	for (int n = 0; n < num; n++)
@@ -126,7 +126,7 @@ static int post(struct _test_data_posts *self, int q, int i)
 			q == SRQ_RECV ? self->srq : self->qp[i].qp, &self->w, NULL);
 }
 
-/* 0: refused, and the driver has not been asked */
+/* Returns 0 if the post fails with -EINVAL and without a call of the driver. */
 static int refused(struct _test_data_posts *self, int q)
 {
 	int calls = mock_calls(queues[q].op);
@@ -139,7 +139,7 @@ static int refused(struct _test_data_posts *self, int q)
 	return ret == -EINVAL ? 0 : -ENOTTY;
 }
 
-/* 0: taken, by the driver, too */
+/* Returns 0 if the post succeeds with one call of the driver. */
 static int taken(struct _test_data_posts *self, int q, int i)
 {
 	int calls = mock_calls(queues[q].op);
@@ -148,7 +148,7 @@ static int taken(struct _test_data_posts *self, int q, int i)
 	return ret ?: mock_calls(queues[q].op) == calls + 1 ? 0 : -EPROTO;
 }
 
-/* So many completions, all of them good; those of receives have so many bytes. */
+/* Takes @num successful completions; those of receives have @len bytes. */
 static int completed(struct _test_data_posts *self, int i, int num, __u32 len)
 {
 	struct rdma_ep_wc wc[4];
@@ -166,7 +166,7 @@ static int completed(struct _test_data_posts *self, int i, int num, __u32 len)
 
 /* ---- entries of no bytes */
 
-/* Two entries among those that mean 2^31 bytes to some hardware. */
+/* Two entries among empty ones, which mean 2^31 bytes to some hardware */
 static void entries_among_empty(struct _test_data_posts *self, __u64 offset)
 {
 	empty_entry(self);
@@ -184,7 +184,7 @@ static bool arrived(struct _test_data_posts *self, __u64 offset)
 	return ret;
 }
 
-/* They are left out, and all others are there. */
+/* Empty entries are left out; the others keep their order. */
 TEST_F(posts, empty_sge_left_out)
 {
 	memcpy(self->mem, "abc", 3);
@@ -201,7 +201,7 @@ TEST_F(posts, empty_sge_left_out)
 		OK(completed(self, i, 2, 8));
 		EXPECT_TRUE(arrived(self, 1000));
 
-		/* Behind them, and nothing else */
+		/* An empty entry behind another one, and alone */
 		begin(self, RECV);
 		entry(self, 1000, 8);
 		empty_entry(self);
@@ -219,7 +219,7 @@ TEST_F(posts, empty_sge_left_out)
 		OK(taken(self, SEND, i));
 		OK(completed(self, i, 2, 0));
 	}
-	/* Where data comes back to */
+	/* Entries that returned data is written to */
 	memcpy(self->mem + 200, "abcdefgh", 8);
 	begin_remote(self, WR_RDMA_READ, 200);
 	entries_among_empty(self, 1000);
@@ -238,7 +238,7 @@ TEST_F(posts, empty_sge_left_out)
 #define WCS	4
 #define UNTOUCHED	0x5a
 
-/* Exactly WCS with one call, in which the room behind them stays as it was. */
+/* Takes exactly WCS completions in one call, which does not write behind them. */
 static int take(struct _test_data_posts *self, struct rdma_ep_wc *wc)
 {
 	struct rdma_ep_cmd_poll_cq p = { .cq = self->cq[0], .wcs = (uintptr_t)wc, .max = WCS + 1 };
@@ -254,8 +254,8 @@ static int take(struct _test_data_posts *self, struct rdma_ep_wc *wc)
 }
 
 /*
- * There is nothing else in them, also if the driver says little of what has failed:
- * neither of those that were in the same place before, nor of the kernel.
+ * A completion has no data of earlier completions or of the kernel, even if the driver sets few
+ * members, as for failed requests.
  */
 TEST_F(posts, completion_shows_nothing_else)
 {
@@ -303,7 +303,7 @@ TEST_F(posts, completion_shows_nothing_else)
 
 /* ---- more than was granted */
 
-/* All of the bytes are there. */
+/* The buffer holds all inline bytes, so that only their number can be wrong. */
 TEST_F(posts, inline_data_up_to_grant)
 {
 	static const __u32 bad[] = { INLINE + 1, INLINE + 7, INLINE + 8, 2 * INLINE, 4096 };
@@ -330,7 +330,7 @@ TEST_F(posts, inline_data_up_to_grant)
 	EXPECT_EQ(0, self->mem[INLINE]);
 }
 
-/* One more, which is there; and so many more that none of them is. */
+/* One entry too many in the buffer, and numbers for which the buffer is too short */
 TEST_F(posts, numbers_of_entries)
 {
 	static const __u32 bad[] = {
@@ -347,7 +347,7 @@ TEST_F(posts, numbers_of_entries)
 			LOGGED(EXPECT_EQ(0, refused(self, q)),
 			       "%s: %u entries", queues[q].name, bad[i]);
 		}
-		/* Nor do empty ones make room. */
+		/* An empty entry counts, too. */
 		begin(self, q);
 		entries(self, SGES);
 		empty_entry(self);
@@ -361,7 +361,7 @@ TEST_F(posts, numbers_of_entries)
 	EXPECT_EQ(0, completed(self, 0, 2, 8 * SGES));
 }
 
-/* ---- memory that is not the region's */
+/* ---- memory outside of the region */
 
 TEST_F(posts, range_outside_mr_refused)
 {
@@ -376,7 +376,7 @@ TEST_F(posts, range_outside_mr_refused)
 			LOGGED(EXPECT_EQ(0, refused(self, q)), "%s: base%+lld, %u bytes",
 			       queues[q].name, (long long)(bad[i].addr - base), bad[i].len);
 		}
-		/* A good entry does not help a bad one. */
+		/* Each entry is checked. */
 		begin(self, q);
 		entry(self, 0, 8);
 		entry(self, LEN, 8);
@@ -391,7 +391,6 @@ TEST_F(posts, range_outside_mr_refused)
 	EXPECT_EQ(0, completed(self, 0, 2, LEN));
 }
 
-/* A region that may not be written is nowhere for data to come to. */
 TEST_F(posts, receive_into_read_only_mr_refused)
 {
 	static const __u32 sinks[] = { WR_RDMA_READ, WR_CMP_AND_SWP, WR_FETCH_AND_ADD };
@@ -441,7 +440,7 @@ TEST_F(posts, atomic_size_and_alignment_checked)
 		}
 		begin_remote(self, opcodes[i], 0);
 		EXPECT_EQ(0, refused(self, SEND));
-		/* Not at its place */
+		/* Remote address not aligned */
 		for (__u32 len = 1; len < 8; len++) {
 			begin_remote(self, opcodes[i], len);
 			entry(self, 800, 8);
@@ -462,7 +461,7 @@ TEST_F(posts, atomic_size_and_alignment_checked)
 	}
 }
 
-/* ---- an address handle that is destroyed while it is posted */
+/* ---- address handles that are destroyed while a post uses them */
 
 struct datagram {
 	const struct abi *s;
@@ -472,7 +471,7 @@ struct datagram {
 	struct abi_call call;
 };
 
-/* Returns when another thread is in the post, as long as @slow says. */
+/* Returns once another thread is in the post, which @slow delays. */
 static int begin_datagram(struct datagram *d, int (*slow)(int ms))
 {
 	const struct abi *s = d->s;
@@ -498,7 +497,7 @@ static int begin_datagram(struct datagram *d, int (*slow)(int ms))
 	       mock_wait_stalled("post_send", 1);
 }
 
-/* If not, what has been seen before is worth nothing. */
+/* If false, the post may have ended before the results were read. */
 static bool still_posting(const struct datagram *d)
 {
 	return mock_read("stall/post_send") == 1 && !d->call.done;
@@ -509,7 +508,7 @@ static int end_datagram(struct datagram *d, int (*slow)(int ms))
 	return slow(0) ?: abi_call_returned(&d->call) ? d->call.ret : -ETIMEDOUT;
 }
 
-/* The handle is gone at once; what the driver knows of it, and its PD, after the post. */
+/* The handle ends at once; the driver's AH and its PD live until the post ends. */
 static void destroy_meanwhile(struct __test_metadata *_metadata, const struct abi *s,
 			      int (*slow)(int ms), bool without_qp)
 {
@@ -517,7 +516,7 @@ static void destroy_meanwhile(struct __test_metadata *_metadata, const struct ab
 	bool posting = false;
 	int ah, pd;
 
-	/* (A host that stood still, or softirqs that got a thread, are another try.) */
+	/* Repeat if the host paused the guest, or ksoftirqd ran the tasklet. */
 	for (int round = 0; round < 10 && !posting; round++) {
 		OK(begin_datagram(&d, slow));
 		if (without_qp)
@@ -542,14 +541,14 @@ static void destroy_meanwhile(struct __test_metadata *_metadata, const struct ab
 	EXPECT_TRUE(posting);
 }
 
-/* While the driver reads it. The QP is waited for, so it has the PD as well. */
+/* The driver is using the AH. Destroying the QP would wait for it, so the QP stays. */
 TEST_F(posts, ah_destroyed_while_driver_posts)
 {
 	SKIP_IF(abi_one_cpu(), "one CPU: nothing happens meanwhile");
 	destroy_meanwhile(_metadata, &self->s, mock_post_ms, false);
 }
 
-/* When the driver has read it, and nothing else is left in the PD */
+/* The driver is done with the AH, and the PD has no other object. */
 TEST_F(posts, ah_in_use_keeps_its_pd)
 {
 	SKIP_IF(abi_one_cpu(), "one CPU: nothing happens meanwhile");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A device that goes away, against what rdma_cm and ib_core still do with it then.
+ * Removal of a device that rdma_cm and ib_core still use. Probes of the mock module delay the
+ * functions that race with it.
  */
 #include "abi_test.h"
 #include "abi_cmds.h"
@@ -24,8 +25,8 @@ FIXTURE_TEARDOWN(removal)
 }
 
 /*
- * rdma_cm lets go of the device first and of its GID then, which is slow here. Only
- * ib_core's complaint tells (in the kernel's log). (CMA-04)
+ * rdma_cm drops its reference to the device before that to the GID, which is delayed here. A
+ * failure shows only as a message of ib_core in the kernel's log. (CMA-04)
  */
 TEST_F_TIMEOUT(removal, removal_keeps_gid_table, 60)
 {
@@ -67,7 +68,7 @@ static int routes_begin(struct routes *r)
 	return ret;
 }
 
-/* The last ones are those that the removal comes to last. */
+/* Begins with the id that the removal reaches last. */
 static void *routes_destroy_thread(void *data)
 {
 	struct routes *r = data;
@@ -86,9 +87,9 @@ static void *routes_close_thread(void *data)
 }
 
 /*
- * rdma_cm tells of the removal first and cancels the query for a route then, for which
- * it needs the device of the id. The id is destroyed meanwhile: because of the removal,
- * by its user, or with the session. (CMA-05)
+ * rdma_cm reports the removal before it cancels the route query of the id, for which it needs
+ * the id's device. Meanwhile the id is destroyed: by the removal, by its user, or with the
+ * session. (CMA-05)
  */
 TEST_F_TIMEOUT(removal, removal_while_resolving_route, 120)
 {
@@ -128,7 +129,6 @@ TEST_F_TIMEOUT(removal, removal_while_resolving_route, 120)
 	}
 }
 
-/* The network device below it goes, and the device with it. */
 TEST_F(removal, netdev_removal_removes_device)
 {
 	struct rdma_ep_async_event ev;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Drivers whose operations take for ever, and a device that is removed at any moment. */
+/*
+ * Driver operations that stall delay neither other commands nor the end of other sessions. A
+ * device can be removed at any moment, and the removal waits for stalled operations.
+ */
 #include "abi_mock_fault.h"
 
 struct stalled {
@@ -18,7 +21,7 @@ static void *stalled_thread(void *data)
 	return NULL;
 }
 
-/* One thread of another session is in the operation when this returns. */
+/* Returns once a thread of session @st is in the operation. */
 static int stalled_begin(struct stalled *st, const struct fault *f)
 {
 	st->c = find(f->name);
@@ -40,7 +43,7 @@ static bool can_stall(const struct fault *f)
 	return !f->atomic && !f->after;
 }
 
-/* All commands in time, by another session */
+/* Another session issues all commands; each returns in time. */
 static void run_all(struct __test_metadata *_metadata,
 		    FIXTURE_DATA(fault) * self, const char *stalled)
 {
@@ -90,7 +93,7 @@ static void *close_thread(void *data)
 	return NULL;
 }
 
-/* A task that closes a session waits for the device; no other does. */
+/* Only the task that closes a session waits for the device. */
 TEST_F_TIMEOUT(fault, stalled_close_blocks_no_others, 200)
 {
 	static const struct fault kinds[] = {
@@ -125,7 +128,7 @@ static void *close_one(void *data)
 	return NULL;
 }
 
-/* Closing the session in a thread of its own returns soon. */
+/* Closes the session in a thread; returns 0 if the thread ends within 5 s. */
 static int closes_soon(struct abi *s)
 {
 	struct timespec end;
@@ -137,7 +140,7 @@ static int closes_soon(struct abi *s)
 	       pthread_timedjoin_np(thread, NULL, &end);
 }
 
-/* A user who was sent the session does not wait for the device when closing it. */
+/* The session was received from another user, so closing it does not wait for the device. */
 TEST_F(fault, stalled_close_by_other_user_returns)
 {
 	struct abi s = {};
@@ -160,7 +163,7 @@ TEST_F(fault, stalled_close_by_other_user_returns)
 
 #define MANY	300
 
-/* Nor do others if many close sessions at once. */
+/* Many stalled closes do not delay another one: the module's work queue has WQ_MAX_ACTIVE. */
 TEST_F_TIMEOUT(fault, many_stalled_closes_block_no_others, 200)
 {
 	struct abi *s = calloc(MANY, sizeof(*s)), other;
@@ -172,7 +175,6 @@ TEST_F_TIMEOUT(fault, many_stalled_closes_block_no_others, 200)
 	OK(mock_stall("dealloc_pd", MANY));
 	for (int i = 0; i < MANY; i++)
 		OK(pthread_create(&threads[i], NULL, close_one, &s[i]));
-	/* Each has got to where the device keeps it. */
 	EXPECT_EQ(0, mock_wait_stalled("dealloc_pd", MANY));
 	EXPECT_EQ(0, closes_soon(&other));
 	OK(mock_stall("dealloc_pd", 0));
@@ -197,7 +199,7 @@ static void *removal_thread(void *data)
 	return NULL;
 }
 
-/* A removal waits for the stalled operation, for nothing else, and its command ends. */
+/* A removal waits only for the stalled operation, whose command then returns. */
 static void remove_stalled(struct __test_metadata *_metadata, FIXTURE_DATA(fault) * self,
 			   struct stalled *st, const struct fault *f)
 {
@@ -206,7 +208,7 @@ static void remove_stalled(struct __test_metadata *_metadata, FIXTURE_DATA(fault
 	__u32 pd;
 
 	OK(pthread_create(&r.thread, NULL, removal_thread, &r));
-	/* It has begun for all others. */
+	/* Commands that begin now see the removal. */
 	ABI_UNTIL(abi_alloc_pd(s, s->ctx, &pd) == -EIO);
 	usleep(100000);
 	LOGGED(EXPECT_FALSE(r.done), "%s", f->name);
@@ -241,7 +243,7 @@ TEST_F_TIMEOUT(fault, removal_waits_for_stalled_command, 300)
 	}
 }
 
-/* A task that is killed dies when the operation ends; one that only waits dies at once. */
+/* A task killed in a driver operation dies when that ends; a task that reads events at once. */
 static void killed_child(int ready, const struct fault *f)
 {
 	struct stalled *st = calloc(1, sizeof(*st));
@@ -255,7 +257,7 @@ static void killed_child(int ready, const struct fault *f)
 	_exit(2);
 }
 
-/* @f: the child is in this operation when this returns, NULL: reads events */
+/* Returns once the child is in the operation @f, or (NULL) about to read events. */
 static pid_t child(const struct fault *f)
 {
 	int ready[2];
@@ -306,7 +308,7 @@ TEST_F_TIMEOUT(fault, killed_while_stalled_dies, 120)
 		EXPECT_FALSE(dies(stuck, 300));
 		OK(mock_stall(ops[i].op, 0));
 		EXPECT_TRUE(dies(stuck, 10000));
-		/* Nothing of them is left when their parent knows. */
+		/* The objects of a process are destroyed before its parent can reap it. */
 		OK(mock_count(&c));
 		LOGGED(EXPECT_EQ(0, mock_count_all(&c)), MOCK_COUNTS, MOCK_COUNT_ARGS(c));
 	}
@@ -343,7 +345,7 @@ static bool fair(int ret)
 	}
 }
 
-/* All commands again and again, whatever they return. */
+/* Issues random commands until @stop; counts results that are not fair(). */
 static void *user_thread(void *data)
 {
 	struct user *u = data;

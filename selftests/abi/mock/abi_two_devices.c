@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two devices in one session, that under test and the mock device. Each driver takes what
- * it is given for its own, so it must never be given what is the other's.
+ * Two devices in one session: that under test and the mock device. A driver treats each object
+ * that it gets as its own, so commands must refuse objects of different devices.
  */
 #include "abi_test.h"
 #include "abi_mock.h"
 
 #define RC	QPT_RC
 
-/* What a QP is made of; a set of them says which are the mock device's. */
+/* Parts of a QP; a mask selects those of the mock device. */
 enum { PD = 1, SEND_CQ = 2, RECV_CQ = 4, SRQ = 8, ALL = 15 };
 
 FIXTURE(two) {
@@ -19,7 +19,7 @@ FIXTURE(two) {
 	int fds;
 };
 
-/* The mock device in the session that there is. */
+/* Opens the mock device in the session of @s. */
 static int open_mock(struct abi *mock, const struct abi *s)
 {
 	int ret = mock_new("") ?: abi_open(mock);
@@ -29,7 +29,7 @@ static int open_mock(struct abi *mock, const struct abi *s)
 		return ret;
 	mock->fd = s->fd;
 	ret = abi_open_default(mock);
-	/* The sessions in which it was looked for end some time later. */
+	/* The sessions that mock_new() and abi_open() opened on it end some time later. */
 	return ret ?: ABI_UNTIL(mock_read_key("count", "pd") == 1) ? 0 : -ETIMEDOUT;
 }
 
@@ -70,7 +70,7 @@ static bool made_nothing(struct _test_data_two *self)
 	return !abi_objects_wait(&self->before) && abi_count_fds() == self->fds;
 }
 
-/* @mock: which of the parts are the mock device's */
+/* @mock: mask of the parts that are the mock device's */
 static void parts(const struct _test_data_two *self, unsigned int mock, bool srq,
 		  struct rdma_ep_cmd_create_qp *c)
 {
@@ -80,7 +80,7 @@ static void parts(const struct _test_data_two *self, unsigned int mock, bool srq
 		c->init.srq = self->srq[!!(mock & SRQ)];
 }
 
-/* All mixtures, for an id of device @of (-1: none). */
+/* CREATE_QP refuses all mixtures; @of: device of the id, -1: none */
 static void mix(struct __test_metadata *_metadata, const struct _test_data_two *self, int of)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -111,7 +111,7 @@ TEST_F(two, qp_with_cq_of_other_device_refused)
 	}
 }
 
-/* What is an id's is its device's, also if it would do without the id. */
+/* Objects of an id must be of its device, even if all parts are of one device. */
 TEST_F(two, qp_of_other_device_for_id_refused)
 {
 	struct rdma_ep_cmd_create_srq srq[2];
@@ -160,7 +160,7 @@ TEST_F(two, ep_with_parts_of_other_device_refused)
 		EXPECT_EQ(0, create_ep(self, i, i * ALL));
 }
 
-/* A QP that can be told of, and whose number is not @not. */
+/* Creates a QP in state INIT whose number is not @not. */
 static int new_qp(const struct abi *s, __u32 not, __u32 *num)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -173,7 +173,7 @@ static int new_qp(const struct abi *s, __u32 not, __u32 *num)
 	return ret;
 }
 
-/* A number is that of a QP on the id's device: the peer looks for it there. */
+/* A peer looks for a QP number on the id's device, so the QP must be of that device. */
 TEST_F(two, qp_number_of_other_device_refused)
 {
 	__u32 listener, client, own, other;
@@ -201,7 +201,7 @@ TEST_F(two, qp_number_of_other_device_refused)
 	}
 }
 
-/* A CQ that waits to be used again does so for its own device. */
+/* An idle CQ is reused for its own device only. */
 TEST_F(two, reused_cq_keeps_its_device)
 {
 	int calls = mock_calls("create_cq");

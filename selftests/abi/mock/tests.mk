@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# On the mock device: drivers that fail, wait, or have other limits.
+# Tests on the mock device: drivers that fail, stall, or have other limits.
 
 vpath %.c abi/mock
 
