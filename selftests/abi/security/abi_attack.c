@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work requests of an attacker. None may get through to a driver: most would let it read
- * and write the kernel.
+ * Work requests of an attacker, which no driver may see: most of them would give access to
+ * kernel memory.
  */
 #include "abi_test.h"
 
@@ -22,11 +22,11 @@ FIXTURE_SETUP(attack)
 {
 	OK(abi_open(&self->s));
 	self->p.max_wr = 32;
-	self->p.max_sge = 6;		/* which siw and rxe have */
+	self->p.max_sge = 6;		/* siw's limit, below rxe's */
 	OK(abi_pair_open(&self->s, &self->p));
 	self->qp = self->p.end[0].qp.qp;
 	self->peer = self->p.end[1].qp.qp;
-	/* Own pages on both sides, so that a range check is all there is. */
+	/* The pages on both sides are mapped, so that only a check of the range protects them. */
 	self->buf = abi_map(LEN + 8192);
 	self->buf += 4096;
 	OK(abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &self->mr));
@@ -34,7 +34,7 @@ FIXTURE_SETUP(attack)
 
 TEARDOWN_CLOSES(attack)
 
-/* Posts; what was refused was not posted, either. */
+/* Posts; the reported number is 0 after an error, else that of all requests. */
 static int post_to(const struct abi *s, unsigned long cmd, __u32 qp, const struct abi_wrs *w)
 {
 	__u32 posted;
@@ -74,7 +74,7 @@ static int recv_sge(struct _test_data_attack *self, __u64 addr, __u32 len, __u32
 	return post_recv(self);
 }
 
-/* The entry is refused for sends, for receives and where data comes back. */
+/* The entry is refused in a send, in a receive, and as the sink of a READ. */
 static void expect_refused(struct __test_metadata *_metadata,
 			   struct _test_data_attack *self, __u64 addr, __u32 len, __u32 lkey)
 {
@@ -87,7 +87,7 @@ static void expect_refused(struct __test_metadata *_metadata,
 	       (long long)(addr - base), len, lkey, self->mr.lkey);
 }
 
-/* After all that the connection works. */
+/* Returns 0 if a message arrives over the connection. */
 static int still_works(struct _test_data_attack *self)
 {
 	const __u32 cq[] = { self->p.end[0].cq[0], self->p.end[1].cq[1] };
@@ -117,7 +117,7 @@ TEST_F(attack, guessed_keys)
 		if (i)
 			expect_refused(_metadata, self, addr, 8, own + i);
 	}
-	/* rxe: index << 8 | variant, the PD's all-memory MR comes before ours. */
+	/* Keys of rxe are index << 8 | variant: try all variants of the neighbours. */
 	for (__u32 key = (own >> 8) - 3; key != (own >> 8) + 3; key++) {
 		for (__u32 low = 0; low < 256; low++) {
 			if ((key << 8 | low) == own)
@@ -136,16 +136,16 @@ TEST_F(attack, other_keys)
 	struct abi other;
 	__u32 pd;
 
-	/* Another session's, of the very same memory */
+	/* A key of another session, for the same memory */
 	OK(abi_open(&other));
 	OK(abi_reg_mr(&other, other.pd, self->buf, LEN, AC_ALL, &mr));
 	expect_refused(_metadata, self, addr, 8, mr.lkey);
 	expect_refused(_metadata, self, addr, 8, mr.rkey);
-	/* Another PD's of this session */
+	/* A key of another PD of this session */
 	OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	OK(abi_reg_mr(&self->s, pd, self->buf, LEN, AC_ALL, &mr));
 	expect_refused(_metadata, self, addr, 8, mr.lkey);
-	/* One that is gone */
+	/* The key of a destroyed region */
 	OK(abi_reg_mr(&self->s, self->s.pd, self->buf, LEN, AC_ALL, &mr));
 	EXPECT_EQ(0, recv_sge(self, addr, 8, mr.lkey));
 	OK(ABI_DESTROY(&self->s, MR, mr.mr));
@@ -163,7 +163,7 @@ TEST_F(attack, ranges)
 	abi_bad_ranges(base, LEN, bad);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		expect_refused(_metadata, self, bad[i].addr, bad[i].len, lkey);
-	/* A good entry does not help a bad one. */
+	/* Each entry is checked. */
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	abi_sge(&self->w, base, 8, lkey);
 	abi_sge(&self->w, base + LEN, 8, lkey);
@@ -173,7 +173,7 @@ TEST_F(attack, ranges)
 	EXPECT_EQ(0, send_sge(self, WR_SEND, base, LEN, lkey));
 }
 
-/* So many bytes of addresses, with few pages behind them; NULL: no memory */
+/* Maps @len bytes of addresses onto the same 4 MiB. */
 static char *same_pages(size_t len)
 {
 	const size_t chunk = 4 << 20;
@@ -193,8 +193,8 @@ static char *same_pages(size_t len)
 }
 
 /*
- * To what siw has received of a message it adds the next packet, in 32 bits. (Shared
- * queues and others have one check.)
+ * siw adds the lengths of received packets up in an int. SRQs and receive queues share the
+ * check, so an SRQ is enough.
  */
 static void expect_long_receives_refused(struct __test_metadata *_metadata,
 					 struct _test_data_attack *self,
@@ -211,7 +211,7 @@ static void expect_long_receives_refused(struct __test_metadata *_metadata,
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, SRQ, c.srq));
 }
 
-/* Lengths whose sum is small, or negative, in 32 bits, or just too much (SIW-19) */
+/* Lengths whose sum is just over the longest message (SIW-19) */
 TEST_F(attack, long_messages)
 {
 	struct rdma_ep_cmd_query_port port = { .dev_index = self->s.dev, .port_num = 1 };
@@ -224,10 +224,9 @@ TEST_F(attack, long_messages)
 
 	OK(ABI(self->s.fd, QUERY_PORT, &port));
 	max = port.attr.max_msg_sz;
-	/* siw counts in an int. */
 	if (self->s.iwarp && max > INT_MAX)
 		max = INT_MAX;
-	/* (siw knows no CAP_IPC_LOCK.) */
+	/* siw of Linux 6.1 ignores CAP_IPC_LOCK (SIW-26). */
 	OK(setrlimit(RLIMIT_MEMLOCK, &unlimited));
 	part = (max / n + 4096) & ~4095ULL;
 	mem = ASSERT_PTR(same_pages(part));
@@ -243,7 +242,7 @@ TEST_F(attack, long_messages)
 	munmap(mem, part);
 }
 
-/* Of two pages, which are hardly ever side by side in the machine's memory */
+/* WRITEs from one page or two, which are rarely adjacent in physical memory; 0: data arrived */
 static int write_from(struct _test_data_attack *self, __u32 qp, __u32 off, __u32 len)
 {
 	char *to = self->buf + 4096 + 200;
@@ -259,8 +258,8 @@ static int write_from(struct _test_data_attack *self, __u32 qp, __u32 off, __u32
 }
 
 /*
- * Short messages that go on in the next page: siw sends what is behind the first one.
- * Its answers to a READ do so, too: it must not be asked. (SIW-16)
+ * siw sends a short message over a page boundary with the memory behind the first page. It does
+ * the same in a READ response, so such READs are refused. (SIW-16)
  */
 TEST_F(attack, short_messages)
 {
@@ -311,7 +310,7 @@ TEST_F(attack, access)
 		EXPECT_EQ(-EINVAL, send_sge(self, WR_CMP_AND_SWP, ro.iova, 8, ro.lkey));
 		EXPECT_EQ(-EINVAL, send_sge(self, WR_FETCH_AND_ADD, ro.iova, 8, ro.lkey));
 	}
-	/* It may be read. */
+	/* Sends may read it. */
 	EXPECT_EQ(0, recv_sge(self, self->mr.iova, 8, self->mr.lkey));
 	EXPECT_EQ(0, send_sge(self, WR_SEND, ro.iova, 8, ro.lkey));
 }
@@ -351,7 +350,7 @@ TEST_F(attack, numbers_of_entries)
 		rwr->num_sge = bad[i];
 		LOGGED(EXPECT_EQ(-EINVAL, post_recv(self)), "recv: %u entries", bad[i]);
 	}
-	/* All there, but one more than the queue has */
+	/* The list has all entries, but one more than the queue allows. */
 	ASSERT_GT(200, max);
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 	for (__u32 n = 0; n <= max; n++)
@@ -374,21 +373,21 @@ TEST_F(attack, inline_lengths)
 	};
 	struct rdma_ep_send_wr *wr;
 
-	/* 16 bytes are there. */
+	/* The list holds 16 bytes. */
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		wr = abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 1);
 		abi_inline(&self->w, wr, "0123456789abcdef", 16);
 		wr->inline_len = bad[i];
 		LOGGED(EXPECT_EQ(-EINVAL, post_send(self)), "%u bytes", bad[i]);
 	}
-	/* Both kinds of data, or a length without the flag */
+	/* Inline data together with an entry, or without the flag */
 	wr = abi_wrs_send(&self->w, WR_SEND, SEND_INLINE, 1);
 	abi_mr_sge(&self->w, &self->mr, 0, 8);
 	wr->inline_len = 16;
 	EXPECT_EQ(-EINVAL, post_send(self));
 	wr->send_flags = 0;
 	EXPECT_EQ(-EINVAL, post_send(self));
-	/* Nothing to bring back data into */
+	/* A READ has no inline data. */
 	wr = abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED, 1);
 	abi_remote(wr, &self->mr, 0);
 	abi_inline(&self->w, wr, "0123456789abcdef", 16);
@@ -409,7 +408,7 @@ TEST_F(attack, buffers)
 	EXPECT_EQ(0, p.posted);						\
 })
 	abi_wrs_init(&self->w);
-	/* (SENDs would want to be received, or end an iWARP connection.) */
+	/* SENDs without receives would end an iWARP connection. */
 	for (size_t i = 0; i < 3; i++)
 		abi_send_wr(&self->w, WR_RDMA_WRITE, SEND_SIGNALED, i);
 	good.wrs = (uintptr_t)self->w.buf;
@@ -439,7 +438,7 @@ TEST_F(attack, buffers)
 	EXPECT_REFUSED(-EFAULT);
 #undef EXPECT_REFUSED
 
-	/* More announced than there are: the error is about the fourth. */
+	/* The list has three requests: the fourth fails. */
 	for (size_t i = 0; i < ARRAY_SIZE(too_many); i++) {
 		p = good;
 		p.num = too_many[i];
@@ -456,7 +455,7 @@ TEST_F(attack, reserved)
 	EXPECT_EQ(-EINVAL, post_recv(self));
 }
 
-/* Everything in front of the bad one arrives, nothing behind it does. */
+/* The requests before the bad one are posted, those behind it are not. */
 TEST_F(attack, one_bad_in_a_list)
 {
 	struct rdma_ep_wc wc[8];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits of a cgroup on objects of a device (the rdma controller's).
+ * Limits and charges of the kernel's rdma cgroup controller, which apply to the calling task.
  */
 #include <sys/mount.h>
 
@@ -24,7 +24,7 @@ static int limit_objects(const char *limit)
 	return ret;
 }
 
-/* The sum of a key of all devices in a file of the cgroup; -1: no such file. */
+/* The sum of a key over all devices in a file of the cgroup; -1: no such file */
 static int sum_of(const char *file, const char *key)
 {
 	FILE *f = fopen(file, "re");
@@ -42,7 +42,6 @@ static int sum_of(const char *file, const char *key)
 	return sum;
 }
 
-/* Objects that are charged to the cgroup. */
 static int nr_objects(void)
 {
 	return sum_of(CGROUP "/rdma.current", "hca_object=");
@@ -63,8 +62,8 @@ FIXTURE_SETUP(cgroup)
 }
 
 /*
- * The kernel keeps what it knows of a limited device when the cgroup goes away, and
- * follows a pointer into the freed cgroup when the device does: lift the limit.
+ * Linux 6.1 leaves the freed pool of a limit in the device's list when the cgroup is removed, and
+ * uses it when the device is removed. Lifting the limit frees the pool. (CGROUP-01)
  */
 FIXTURE_TEARDOWN(cgroup)
 {
@@ -75,7 +74,7 @@ FIXTURE_TEARDOWN(cgroup)
 	rmdir(CGROUPS);
 }
 
-/* In a child, which may have 4 objects of the device. */
+/* A child, whose cgroup may have 4 objects of the device */
 static int fill_cgroup(void *arg)
 {
 	const int limit = 4;
@@ -97,7 +96,7 @@ static int fill_cgroup(void *arg)
 	CHECK(4, abi_reg_mr(&s, s.pd, &h, sizeof(h), AC_ALL, &mr) == -EAGAIN);
 	CHECK(5, s.iwarp || abi_create_ah(&s, s.pd, &h) == -EAGAIN);
 	CHECK(6, abi_create_srq(&s, s.pd, 8, 0, &h) == -EAGAIN);
-	/* What has been destroyed is not counted. */
+	/* A destroyed object is uncharged. */
 	CHECK(7, ABI_DESTROY(&s, PD, pd) == 0 && abi_create_cq(&s, -1, 8, 0, &h) == 0);
 	CHECK(8, abi_create_qp(&s, QPT_RC, h, 0, &qp) == -EAGAIN);
 	return 0;
@@ -120,8 +119,8 @@ TEST_F(cgroup, objects_of_a_cgroup)
 }
 
 /*
- * Linux 7.2 also has the largest number that was charged, and counts how often the limit was
- * reached and how many objects were refused.
+ * Linux 7.2 also reports the peak of charges, and counts how often the limit was reached and how
+ * many objects were refused.
  */
 static int peak_and_events(void *arg)
 {
@@ -160,7 +159,7 @@ TEST_F(cgroup, peak_and_events_of_a_cgroup)
 	EXPECT_EQ(0, status);
 }
 
-/* With a session whose opener is in no such cgroup */
+/* Uses a session whose opener is in no limited cgroup. */
 static int fill_passed(void *arg)
 {
 	const struct abi *s = arg;
@@ -184,7 +183,6 @@ TEST_F(cgroup, passed_session_charges_caller)
 	abi_close(&s);
 }
 
-/* An endpoint with a QP and two CQs, which are likely to be used again */
 static int make_ep(const struct abi *s, struct rdma_ep_cmd_create_ep *e)
 {
 	abi_own_ep(s, 4731, e);
@@ -208,8 +206,8 @@ static int destroy_ep(const struct abi *s, const struct rdma_ep_cmd_create_ep *e
 }
 
 /*
- * The device's CQs and QPs of destroyed endpoints serve the next ones, whose user is charged
- * then, up to the limit.
+ * Idle CQs of destroyed endpoints are uncharged. The next endpoint reuses them, and is charged
+ * again, up to the limit.
  */
 static int fill_again(void *arg)
 {
@@ -229,7 +227,7 @@ static int fill_again(void *arg)
 		CHECK(5, destroy_ep(&s, &e) == 0);
 		CHECK(6, nr_objects() == n);
 	}
-	/* Other objects may be had in their place, and they are refused then. */
+	/* Other objects take the room of the endpoint, and a limit of 0 refuses a new one. */
 	for (int i = 0; i < 3; i++)
 		CHECK(7, abi_alloc_pd(&s, s.ctx, &pds[i]) == 0);
 	CHECK(8, limit_objects("0") == 0);

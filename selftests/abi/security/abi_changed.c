@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One thread changes what another posts. Only what has been checked is used: a request
- * is refused, or it is the good one, in whole. (userfaultfd(2) stops a post where it has
- * read the request and not yet all of the list; a second read of it gives another.)
+ * One thread changes a request while another one posts it. A post uses only the copy that it
+ * checked: it fails, or the good request is carried out. userfaultfd(2) stops a post that has read
+ * the request but not the end of the list; if the post read the request again, it would differ.
  */
 #include <linux/userfaultfd.h>
 
@@ -11,7 +11,7 @@
 #define LEN	8192
 #define PAGE	4096
 #define ROUNDS	100
-#define WR_LOCAL_INV	7		/* of the kernel, which ends a key */
+#define WR_LOCAL_INV	7		/* a kernel opcode, which invalidates a key */
 
 FIXTURE(changed) {
 	struct abi s;
@@ -21,8 +21,7 @@ FIXTURE(changed) {
 	char *buf;			/* LEN bytes, registered */
 	struct rdma_ep_cmd_reg_mr mr;
 	struct abi_wrs send, recv;
-	/* How often it was refused, and taken. */
-	unsigned int refused, taken;
+	unsigned int refused, taken;	/* posts */
 };
 
 FIXTURE_SETUP(changed)
@@ -39,7 +38,7 @@ FIXTURE_SETUP(changed)
 
 TEARDOWN_CLOSES(changed)
 
-/* Where a list of one request changes. In one byte: a copy is one or the other. */
+/* A change of one byte in a list of one request: any copy has the old or the new value. */
 struct change {
 	const char *name;
 	size_t at;
@@ -56,13 +55,13 @@ static const struct change send_changes[] = {
 	{ "address", SGE(send, addr) + 4, 0x80000000 },
 	{ "num_sge", WR(send, num_sge), 0x80000000 },
 	{ "opcode", WR(send, opcode), WR_SEND ^ WR_LOCAL_INV },
-	/* Its data is copied from an address of the kernel. */
+	/* With the flag, a driver copies the data from a kernel address. */
 	{ "inline flag", WR(send, send_flags), SEND_INLINE },
 	{ "unknown flag", WR(send, send_flags), 0x80000000 },
 	{ "reserved", WR(send, reserved), 0x80000000 },
 };
 
-/* More than any QP has, and all of it is there. */
+/* More than any QP's max_inline_data; the list holds all of the bytes. */
 static const struct change inline_change = { "inline_len", WR(send, inline_len), 0x1000 };
 
 static const struct change recv_changes[] = {
@@ -106,13 +105,13 @@ static void flip_end(struct flip *f)
 	pthread_join(f->thread, NULL);
 }
 
-/* Both values have to be met. */
+/* Go on until posts have read both values, or the time is over. */
 static bool go_on(const struct _test_data_changed *self, int round, long end)
 {
 	return round < ROUNDS || ((!self->refused || !self->taken) && abi_now_ms() < end);
 }
 
-/* A message is sent and arrives. 0, or what is wrong with it */
+/* Returns 0 once the message has been sent and has arrived. */
 static int one_message(struct _test_data_changed *self)
 {
 	const struct abi *s = &self->s;
@@ -164,7 +163,7 @@ static int post_send(struct _test_data_changed *self)
 	return ABI_POST(&self->s, SEND, self->qp, &self->send, NULL);
 }
 
-/* Posts what changes; the other side is posted before it (a receive), or behind it (a send). */
+/* Posts the changing request; its peer's receive is posted before it, its peer's send after it. */
 static void race(struct __test_metadata *_metadata, struct _test_data_changed *self,
 		 const struct change *c, bool send)
 {
@@ -223,9 +222,9 @@ TEST_F_TIMEOUT(changed, receive_changed_while_posted, 120)
 		race(_metadata, self, &recv_changes[i], false);
 }
 
-/* ---- exactly when it has been read */
+/* ---- changes right after the request has been read */
 
-/* Two pages for a list's end to be in, and one that is not there */
+/* Two pages that end with a list, and one on which a reader waits */
 struct midway {
 	int fd;				/* of userfaultfd(2) */
 	char *mem;
@@ -266,7 +265,7 @@ static void *midway_thread(void *arg)
 	return NULL;
 }
 
-/* Posts one request, which changes after it has been read. @bad: it was bad before */
+/* Posts one request, which changes after it has been read. @bad: from bad to good */
 static int midway_post(struct _test_data_changed *self, struct midway *m,
 		       bool send, const struct change *c, bool bad)
 {
@@ -308,7 +307,7 @@ static void midway(struct __test_metadata *_metadata,
 	       "%s of a %s that was good", c->name, send ? "send" : "receive");
 }
 
-/* What counts is what it was. */
+/* A post uses the values that it has read before the change. */
 TEST_F_TIMEOUT(changed, list_changed_after_read, 120)
 {
 	struct midway m;

@@ -2,9 +2,9 @@
 /*
  * Limits of cgroups by rules of the administrator, and memory beyond RLIMIT_MEMLOCK.
  *
- * It would catch: a cgroup or its children that get more than the limit, by fork, by a move, by
- * a passed session, or with capabilities; RLIMIT_MEMLOCK skipped for a task whose cgroup has no
- * such rule, or beyond the call.
+ * The tests fail if a cgroup and its children exceed a limit by fork, by a move, by a passed
+ * session, or with capabilities; and if RLIMIT_MEMLOCK is skipped for a task whose cgroup has no
+ * such rule, or outside of the command.
  */
 #include "abi_group.h"
 
@@ -42,16 +42,16 @@ static int use_objects(void *arg)
 	/* Three are the session, its context and its PD. */
 	CHECK(2, abi_exhaust_pds(&s, &n) == -EDQUOT && n == 20 - 3);
 	CHECK(3, abi_comp_channel(&s) == -EDQUOT);
-	/* A cgroup below is no way around it. */
+	/* The limit includes cgroups below. */
 	CHECK(4, move_to("/ep_test/a/sub") == 0);
 	CHECK(5, open(RDMA_EP_DEVICE_NODE, O_RDWR) < 0 && errno == EDQUOT);
 	abi_close(&s);
 	CHECK(6, abi_open(&sub) == 0 && abi_exhaust_pds(&sub, &n) == -EDQUOT && n == 20 - 3);
-	/* The other has its own. */
+	/* A sibling has its own limit. */
 	CHECK(7, move_to("/ep_test/b") == 0);
 	CHECK(8, abi_open(&b) == 0 && abi_exhaust_pds(&b, &m) == -EDQUOT && m == 20 - 3);
 	CHECK(9, abi_fdinfo(&b, "cgroup-objects") == 20);
-	/* And the rest of the machine has no limit. */
+	/* Other cgroups have no limit. */
 	CHECK(10, move_to("") == 0 && abi_open(&s) == 0);
 	CHECK(11, abi_exhaust_pds(&s, &n) == 0 && n == 1000);
 	CHECK(12, abi_fdinfo(&s, "cgroup-objects") == -1);
@@ -62,7 +62,7 @@ TEST_F(group, objects_of_a_cgroup)
 {
 	OK(set_rules("/ep_test/* objects=20"));
 	EXPECT_EQ(0, abi_child(use_objects, NULL));
-	/* Nothing is left of it. */
+	/* The charges have ended. */
 	EXPECT_EQ(0, abi_child(use_objects, NULL));
 }
 
@@ -79,7 +79,7 @@ static int sum_of_two(void *arg)
 	return 0;
 }
 
-/* Limits of a cgroup hold for all below together; a later rule overrides an earlier one. */
+/* A limit applies to the sum of all cgroups below; a later rule overrides an earlier one. */
 TEST_F(group, limits_of_parent_and_child)
 {
 	OK(set_rules("/ep_test objects=30 ; /ep_test/* objects=1000; /ep_test/a objects=10\n"));
@@ -108,7 +108,7 @@ TEST_F(group, queue_memory_of_a_cgroup)
 	EXPECT_EQ(0, abi_child(queues, NULL));
 }
 
-/* A pod that wants more than it may have, all the time */
+/* A pod that keeps requesting more than its limits */
 struct glutton {
 	struct abi s;
 	bool stop;
@@ -153,14 +153,14 @@ static int beside_a_glutton(void *arg)
 	return 0;
 }
 
-/* What a cgroup is refused does not count, not even for a moment, for those beside it. */
+/* Objects that a cgroup's own limit refuses do not count for its siblings, not even shortly. */
 TEST_F(group, refused_beside_another)
 {
 	OK(set_rules("/ep_test objects=30 queue=1M; /ep_test/a objects=10 queue=256K"));
 	EXPECT_EQ(0, abi_child(beside_a_glutton, NULL));
 }
 
-/* Users in a cgroup with limits of their own do not share those of the same uid elsewhere. */
+/* With users=apart, a uid has limits of its own in each cgroup, apart from those elsewhere. */
 static int same_uid(void *arg)
 {
 	struct abi a, b, host;
@@ -205,7 +205,7 @@ static long vm_pin(void)
 	return kib;
 }
 
-/* A thread that may lock no memory, while another one registers some. */
+/* A thread whose mlock(2) must fail while another one registers memory */
 struct locker {
 	bool stop;
 	int locked;
@@ -254,7 +254,7 @@ static int pod(void *arg)
 	CHECK(11, abi_fdinfo(&s, "cgroup-pinned-memory") == 2048);
 	CHECK(12, reg_mb(&s, &mr[2]) == -ENOMEM);
 	CHECK(13, ABI_DESTROY(&s, MR, mr[1].mr) == 0 && reg_mb(&s, &mr[1]) == 0);
-	/* The right is no more than that. */
+	/* The rule allows no other locked memory. */
 	CHECK(14, syscall(SYS_mlock, &s, 1) && (errno == EPERM || errno == ENOMEM));
 	return 0;
 }
@@ -277,7 +277,7 @@ static int exhausted_user(void *arg)
 	CHECK(1, move_to("/ep_test/a") == 0);
 	CHECK(2, limit_memlock(RLIM_INFINITY) == 0 && abi_become(1000) == 0 && abi_open(&s) == 0);
 	CHECK(3, reg_mb(&s, &mr) == 0 && reg_mb(&s, &mr) == 0);
-	/* Without a limit of the cgroup it is the user's, which no RLIMIT_MEMLOCK exceeds here. */
+	/* With memlock=quota, RLIM_INFINITY does not exempt from the user's limit. */
 	CHECK(4, reg_mb(&s, &mr) == -ENOMEM);
 	return 0;
 }
@@ -291,7 +291,7 @@ TEST_F(group, memory_of_a_user_without_rlimit)
 	test_param("user_max_pinned_mb", old);
 }
 
-/* Root with CAP_IPC_LOCK has no limit as a user, but as a member of the cgroup. */
+/* CAP_IPC_LOCK exempts root from the limit of the user, but not from that of the cgroup. */
 static int privileged(void *arg)
 {
 	struct rdma_ep_cmd_reg_mr mr;
@@ -316,7 +316,7 @@ static int reg_in_child(void *arg)
 	return -reg_mb(arg, &mr);
 }
 
-/* Moves to b, whose tasks have their RLIMIT_MEMLOCK, with a session of a */
+/* Moves to b, whose tasks are bound to RLIMIT_MEMLOCK, with a session of a. */
 static int reg_in_b(void *arg)
 {
 	struct rdma_ep_cmd_reg_mr mr;
@@ -361,18 +361,18 @@ static int fork_and_move(void *arg)
 	CHECK(3, move_to("/ep_test/a") == 0 && abi_open(&a) == 0);
 	if (driver_looks_at_rlimit(&a))
 		return 0;
-	/* Tasks of a with a session of b: neither b's rule nor a's is for it. */
+	/* memlock=quota must apply to session and task. It does not apply to b's session. */
 	CHECK(5, abi_child(reg_in_a, &b) == ENOMEM);
-	/* Tasks of b with a session of a */
+	/* It does not apply to a task in b. */
 	CHECK(6, abi_child(reg_in_b, &a) == ENOMEM);
 	/* A child's regions count for a, also after the child has exited. */
 	CHECK(7, abi_child(reg_in_child, &a) == 0);
 	CHECK(8, abi_child(reg_in_child, &a) == 0);
 	CHECK(9, abi_child(reg_in_child, &a) == ENOMEM);
 	CHECK(10, abi_fdinfo(&a, "cgroup-pinned-memory") == 2048);
-	/* The opener has moved: the objects stay a's, and so do new ones. */
+	/* After a move of the opener, its old and new objects in the session count for a. */
 	CHECK(11, move_to("/ep_test/b") == 0);
-	/* And fdinfo shows the session's rule, whatever that of the reader is. */
+	/* fdinfo shows the rule of the session, not that of the reader. */
 	CHECK(15, shows_quota(&a) && !shows_quota(&b));
 	CHECK(12, abi_exhaust_pds(&a, &n) == -EDQUOT && n < 20);
 	CHECK(13, reg_mb(&a, &mr) == -EDQUOT);
@@ -386,7 +386,7 @@ TEST_F(group, fork_move_and_passed_sessions)
 	EXPECT_EQ(0, abi_child(fork_and_move, NULL));
 }
 
-/* A subgroup's own rule is the one for its tasks. */
+/* The rule of a subgroup overrides that of its parent for its tasks. */
 static int stricter_child(void *arg)
 {
 	struct rdma_ep_cmd_reg_mr mr;
@@ -407,7 +407,7 @@ TEST_F(group, policy_of_a_child)
 	EXPECT_EQ(0, abi_child(stricter_child, NULL));
 }
 
-/* Limits below use: nothing more, but what there is works and can be destroyed. */
+/* Limits below the charges refuse new objects; existing ones work and can be destroyed. */
 TEST_F(group, lowered_below_use)
 {
 	struct rdma_ep_cmd_reg_mr mr, more;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* For tests of the parameter "rules": some cgroups, and no rules afterwards. */
+/* A fixture for tests of the parameter "rules": it creates cgroups, and ends without rules. */
 #ifndef ABI_GROUP_H
 #define ABI_GROUP_H
 
@@ -41,7 +41,7 @@ FIXTURE_TEARDOWN(group)
 	rmdir(CGROUPS);
 }
 
-/* The calling process moves to a group of the tree, "" is the root. */
+/* Moves the calling process to a cgroup; "": the root */
 static inline int move_to(const char *group)
 {
 	char path[128];

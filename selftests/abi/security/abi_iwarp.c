@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What iWARP's QPs cannot do is refused, and the connection is as good as before. */
+/* Requests that iWARP or siw cannot carry out are refused, and the connection still works. */
 #include "abi_keys.h"
 
 /*
- * iWARP gives a QP to one connection: siw would mix up what happens to two, and iw_cm
- * end the kernel over an event that it does not expect. (SIW-23)
+ * A QP of iWARP serves one connection: siw would mix up the events of two, and iw_cm BUG()s on
+ * one that it does not expect. (SIW-23)
  */
 TEST_F(keys, iwarp_qp_connects_once)
 {
@@ -21,16 +21,16 @@ TEST_F(keys, iwarp_qp_connects_once)
 		OK(abi_qp_init(c, qp[i], QPT_RC, 0));
 		OK(abi_tcp_client(c, channel[0], &sin, 0, &id[i]));
 	}
-	/* One that is connected, and one that is connecting */
+	/* A connected QP, and a connecting one */
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[0], self->p.end[0].qp.qp_num));
 	OK(abi_connect(c, id[0], num[0]));
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[1], num[0]));
 	child = NEXT_EVENT(channel[1], EV_CONNECT_REQUEST).child;
 	EXPECT_EQ(-EINVAL, abi_accept(s, child, 0, self->p.end[1].qp.qp_num));
-	/* A call that fails is no connection. */
+	/* The QP of a failed CONNECT can be used again. */
 	EXPECT_EQ(-EINVAL, abi_connect(c, id[0], num[1]));
 	EXPECT_EQ(0, abi_connect(c, id[1], num[1]));
-	/* The end of the first connection is not that of the others. */
+	/* The end of the fixture's connection does not affect the others. */
 	EXPECT_NE(WC_SUCCESS, carry_out(self, WR_RDMA_READ, self->side[1].mr.iova,
 					self->side[1].mr.rkey ^ 0x5500));
 	EXPECT_TRUE(abi_quiet(channel[0]));
@@ -40,7 +40,7 @@ TEST_F(keys, iwarp_qp_connects_once)
 	EXPECT_EVENT(channel[0], EV_ESTABLISHED, id[0]);
 }
 
-/* As many sends as the queue holds, all of which arrive. */
+/* Fills the queue with sends, all of which arrive. */
 static int fill_queue(struct _test_data_keys *self)
 {
 	struct side *c = &self->side[0], *s = &self->side[1];
@@ -64,7 +64,7 @@ static int fill_queue(struct _test_data_keys *self)
 	return 0;
 }
 
-/* Posts what iWARP refuses, and others carry out; the queue is as good as before. */
+/* Posts a request that fails on iWARP and succeeds elsewhere; then the queue still works. */
 static int not_on_iwarp(struct _test_data_keys *self)
 {
 	struct side *c = &self->side[0];
@@ -79,7 +79,7 @@ static int not_on_iwarp(struct _test_data_keys *self)
 	return ret ?: fill_queue(self);
 }
 
-/* A READ of the server's memory, without a place to put it */
+/* Begins a READ of the server's memory; the caller adds the sink. */
 static void begin_read(struct _test_data_keys *self, __u32 flags)
 {
 	abi_remote(abi_wrs_send(&self->w, WR_RDMA_READ, SEND_SIGNALED | flags, 7),
@@ -87,9 +87,8 @@ static void begin_read(struct _test_data_keys *self, __u32 flags)
 }
 
 /*
- * What siw refuses half way: from then on the slot stays taken, and all later
- * posts find the queue full. None of it may get there. (iWARP's other opcodes are
- * among all of them; what other devices take is in abi_states.c.) (SIW-21)
+ * siw accepts some requests but never completes them, so they block the send queue: rdma_ep
+ * refuses them. (SIW-21) abi_states.c tests the opcodes of other devices.
  */
 TEST_F(keys, siw_sends_that_stick_refused)
 {
@@ -108,12 +107,12 @@ TEST_F(keys, siw_sends_that_stick_refused)
 		if (i < 16 || i >= 250)
 			LOGGED(ASSERT_EQ(0, fill_queue(self)), "after opcode 0x%x", op);
 	}
-	/* READs into two places, which one iWARP sink cannot be */
+	/* READs into two entries: a READ of iWARP has one sink. */
 	begin_read(self, 0);
 	abi_mr_sge(&self->w, &c->mr, 0, 8);
 	abi_mr_sge(&self->w, &c->mr, 8, 8);
 	OK(not_on_iwarp(self));
-	/* One into none is for no bytes, and completes. */
+	/* A READ of no bytes completes. */
 	for (int i = 0; i < 2 && c->s.iwarp; i++) {
 		begin_read(self, 0);
 		if (i)
@@ -122,7 +121,7 @@ TEST_F(keys, siw_sends_that_stick_refused)
 		EXPECT_WC(&c->s, c->cq, 7, WC_SUCCESS);
 		OK(fill_queue(self));
 	}
-	/* siw fences no READs, and has no keys next to inline data. */
+	/* siw does not carry out READs with a fence, nor inline data with a key to invalidate. */
 	begin_read(self, SEND_FENCE);
 	abi_mr_sge(&self->w, &c->mr, 0, 8);
 	OK(not_on_iwarp(self));
@@ -131,7 +130,7 @@ TEST_F(keys, siw_sends_that_stick_refused)
 		abi_inline(&self->w, wr, "12345678", 8);
 		OK(not_on_iwarp(self));
 	}
-	/* Inline, and nothing there */
+	/* Inline data of no bytes */
 	OK(post_recv(self, 1, s->mr.iova, 64, s->mr.lkey));
 	OK(abi_post_empty_send(&c->s, c->qp, SEND_SIGNALED | SEND_INLINE | SEND_SOLICITED, 7));
 	EXPECT_WC(&c->s, c->cq, 7, WC_SUCCESS);
@@ -139,7 +138,7 @@ TEST_F(keys, siw_sends_that_stick_refused)
 	EXPECT_EQ(0, fill_queue(self));
 }
 
-/* siw: nor are there any where none were agreed on. (SIW-21) */
+/* siw: READs are refused if the connection was set up without them. (SIW-21) */
 TEST(siw_read_without_agreed_reads_refused)
 {
 	struct _test_data_keys *self = calloc(1, sizeof(*self));

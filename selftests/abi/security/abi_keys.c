@@ -12,7 +12,7 @@ static bool all_are(const volatile __u8 *mem, size_t len, __u8 value)
 	return true;
 }
 
-/* Every key that root is shown: of PDs for all memory, and of all regions. */
+/* Gets the keys that rdma(8) shows to root: of PDs for all memory, and of all regions. */
 static int known_keys(__u32 *keys, int max)
 {
 	FILE *f = popen("for t in pd mr; do rdma -d resource show $t; done 2>/dev/null | grep -o 'key 0x[^ ]*' | cut -c5-",
@@ -53,7 +53,7 @@ TEST_F(keys, kernel_keys_refused)
 	EXPECT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, s->mr.iova, s->mr.rkey));
 }
 
-/* rxe and siw have no key for all memory but by a region in each kernel's PD. */
+/* For rxe and siw, ib_alloc_pd() registers a region with all memory, which rdma_ep destroys. */
 TEST_F(keys, pd_has_no_key_for_all_memory)
 {
 	FILE *f = popen("rdma -d resource show pd 2>/dev/null", "re");
@@ -71,7 +71,7 @@ TEST_F(keys, pd_has_no_key_for_all_memory)
 	EXPECT_LE(2, pds);
 }
 
-/* Of no bytes: they are left out, so it does not matter what they name. */
+/* Entries of no bytes are left out, whatever their address and key. */
 TEST_F(keys, empty_sge_ignored)
 {
 	struct side *c = &self->side[0], *s = &self->side[1];
@@ -89,8 +89,8 @@ TEST_F(keys, empty_sge_ignored)
 }
 
 /*
- * Threads go on with a key while its region is taken away and another one made at
- * the same address, of other memory. What comes back must not land there.
+ * Threads use a key while its region is destroyed and another one is registered at the same
+ * address, for other memory. Data of their READs must not arrive there.
  */
 struct stale {
 	struct abi *s;
@@ -143,7 +143,7 @@ TEST_F(keys, stale_key_refused)
 
 	memset(s->mem, 0xee, LEN);
 	for (int round = 0; round < ROUNDS; round++) {
-		/* A request that finds its region gone ends the connection. */
+		/* A request whose region has been destroyed ends the connection. */
 		memset(&pair, 0, sizeof(pair));
 		OK(abi_pair_between(&c->s, &s->s, &pair));
 		OK(abi_reg_mr(&c->s, c->s.pd, sink, LEN, AC_LOCAL_WRITE, &mr));
@@ -162,7 +162,7 @@ TEST_F(keys, stale_key_refused)
 		usleep(1000 * (round % 4));
 		for (int again = 0; again < AGAIN; again++) {
 			OK(ABI_DESTROY(&c->s, MR, again ? next.mr : mr.mr));
-			/* From here on nobody takes the first key. */
+			/* From here on the first key is refused. */
 			EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, st.remote,
 						st.rkey, st.addr, 8, mr.lkey));
 			ASSERT_EQ(sink, new_memory(sink));
@@ -189,14 +189,14 @@ TEST_F(keys, stale_key_refused)
 	EXPECT_EQ(0, st.other);
 }
 
-/* What a server in another process tells of itself. */
+/* Sent by a server in another process */
 struct server {
 	struct sockaddr_in sin;
 	__u64 addr;
 	__u32 rkey;
 };
 
-/* In a child, which ends with the number of the step that fails */
+/* A child; returns the number of the failed step. */
 static int serve(int fd, void *mem)
 {
 	struct rdma_ep_cmd_reg_mr mr;
@@ -236,7 +236,7 @@ static pid_t start_server(void *mem, struct server *server)
 	return pid;
 }
 
-/* Connects the client with it, in place of what it was connected with. */
+/* Connects the client with the server, by a new QP and CQ. */
 static int connect_server(struct _test_data_keys *self, const struct server *server)
 {
 	struct side *c = &self->side[0];
@@ -271,8 +271,8 @@ static void end_server(pid_t pid)
 }
 
 /*
- * The server dies while its peer writes to its memory, of which we have a part,
- * too. Once it is dead, nothing is written any more.
+ * A server is killed while its peer WRITEs to its memory, which this process shares. After the
+ * server has been reaped, the memory does not change.
  */
 TEST_F(keys, mr_key_of_dead_session_refused)
 {
@@ -288,8 +288,8 @@ TEST_F(keys, mr_key_of_dead_session_refused)
 	pid = new_server(_metadata, self, mem, &dead);
 	ASSERT_EQ(WC_SUCCESS, carry_out(self, WR_RDMA_WRITE, dead.addr, dead.rkey));
 	/*
-	 * (iWARP completes when it is under way. And siw does not read what comes right after
-	 * it has accepted until more comes.)
+	 * On iWARP a WRITE completes before its data arrives. siw may leave data that arrives
+	 * right after the accept until more arrives.
 	 */
 	for (int i = 1; i < 1000 && !all_are(mem, 64, 0xee); i++) {
 		usleep(10000);
@@ -308,7 +308,7 @@ TEST_F(keys, mr_key_of_dead_session_refused)
 	}
 	EXPECT_TRUE(all_are(mem, LEN, 0x22));
 
-	/* Nor by way of another session that has the same memory. */
+	/* Another session that registers the same memory does not make the key valid. */
 	pid = new_server(_metadata, self, mem, &alive);
 	ASSERT_NE(dead.rkey, alive.rkey);
 	ret = carry_out(self, WR_RDMA_READ, dead.addr, dead.rkey);
@@ -326,7 +326,7 @@ TEST_F(keys, mr_key_of_dead_session_refused)
 	end_server(pid);
 }
 
-/* A remote key is good only for connections of its own PD. */
+/* A remote key is valid only for connections of its own PD. */
 TEST_F(keys, mr_key_of_another_pd_refused)
 {
 	struct side *s = &self->side[1];
@@ -354,7 +354,7 @@ TEST_F(keys, mr_key_of_another_pd_refused)
 	abi_close(&other);
 }
 
-/* A peer can not be sent to a QP of somebody else's, by either side. */
+/* Neither side can give its peer the number of a QP of another session. */
 TEST_F(keys, qp_number_of_another_session_refused)
 {
 	struct abi *c = &self->side[0].s, *s = &self->side[1].s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of keys, and those of iWARP's QPs, share: two sessions that are connected. */
+/* A fixture for tests of keys and of iWARP's QPs: two sessions with a connection. */
 #ifndef ABI_KEYS_H
 #define ABI_KEYS_H
 
@@ -8,7 +8,7 @@
 #define LEN	4096
 #define WC_REM_ACCESS_ERR	10
 
-/* Two sessions, connected: [0] client, [1] server; each with memory. */
+/* A session with a registered page; [0]: client, [1]: server */
 struct side {
 	struct abi s;
 	__u32 qp, cq;
@@ -61,7 +61,7 @@ FIXTURE_TEARDOWN(keys)
 	abi_close(&self->side[1].s);
 }
 
-/* The client's request with one entry; what was refused was not posted. */
+/* Posts a request of the client with one entry. */
 static inline int post(struct _test_data_keys *self, __u32 opcode, __u64 remote,
 		__u32 rkey, __u64 addr, __u32 len, __u32 lkey)
 {
@@ -79,7 +79,7 @@ static inline int post_recv(struct _test_data_keys *self, int i, __u64 addr, __u
 	return abi_post_recv(&self->side[i].s, self->side[i].qp, 8, addr, len, lkey);
 }
 
-/* Posts, and waits for the completion: its status, or a negative errno. */
+/* Posts, and waits for the completion. Returns its status, or a negative errno */
 static inline int carry_out(struct _test_data_keys *self, __u32 opcode, __u64 remote, __u32 rkey)
 {
 	struct side *c = &self->side[0];

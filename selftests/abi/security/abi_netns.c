@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Network namespaces, in both modes of "rdma system set netns": what is in another
- * one cannot be used, also not by way of a session that came from there.
+ * Network namespaces, in both modes of "rdma system set netns": devices and addresses of another
+ * namespace cannot be used, even with a session that was opened there.
  */
 #include "abi_test.h"
 
@@ -10,7 +10,7 @@ static int new_id(const struct abi *s, int channel, __u32 *id)
 	return abi_tcp_id(s, channel, 0, id);
 }
 
-/* No way to the address: an errno, or an event that says so. */
+/* Is there no route to the address, by an errno or an event? */
 static bool unreachable(struct abi *s, int channel)
 {
 	struct sockaddr_in sin = s->addr;
@@ -24,12 +24,12 @@ static bool unreachable(struct abi *s, int channel)
 	return !abi_event(channel, EV_ADDR_ERROR, NULL);
 }
 
-/* What a session is worth in a new namespace */
+/* A session that is used in a new namespace */
 struct moved {
 	struct abi s;
 	int channel;
-	__u32 id;			/* made before */
-	struct sockaddr_in sin;		/* where somebody listens out there */
+	__u32 id;			/* created in the old namespace */
+	struct sockaddr_in sin;		/* of a listener in the old namespace */
 	int fds[4];
 };
 
@@ -43,12 +43,12 @@ static int in_a_new_one(void *arg)
 
 	CHECK(1, unshare(CLONE_NEWNET) == 0);
 	CHECK(2, system("ip link set lo up") == 0);
-	/* The address is not there; for an id that was made out there, it is. */
+	/* The address exists only for an id that was created in the old namespace. */
 	CHECK(3, new_id(&m->s, m->channel, &id) == 0);
 	CHECK(4, abi_bind(&m->s, id, &sin) < 0);
 	CHECK(5, unreachable(&m->s, m->channel));
 	CHECK(6, abi_bind(&m->s, m->id, &sin) == 0);
-	/* The port is free, and whoever connects to it does not come here. */
+	/* The port is free here, and connections in the old namespace do not arrive here. */
 	any.sin_addr.s_addr = 0;
 	CHECK(7, new_id(&m->s, m->channel, &listener) == 0);
 	CHECK(8, abi_bind(&m->s, listener, &any) == 0);
@@ -82,7 +82,7 @@ TEST(addresses)
 		_exit(in_a_new_one(&m));
 	close(m.fds[1]);
 	EXPECT_EQ(1, read(m.fds[0], &c, 1));
-	/* Out here it is the listener's out here that is asked. */
+	/* The client reaches the listener of its own namespace. */
 	EXPECT_EQ(0, abi_tcp_client(&s, client, &m.sin, 0, &id));
 	if (!s.iwarp) {
 		struct rdma_ep_cmd_create_qp qp;
@@ -95,7 +95,7 @@ TEST(addresses)
 	EXPECT_SUCCESS(pid);
 }
 
-/* As long as a namespace is around, the mode cannot be changed. */
+/* The mode can be changed only when no other namespace exists; they end after some time. */
 static int set_mode(const char *mode)
 {
 	for (int i = 0; i < 100; i++) {
@@ -126,7 +126,7 @@ FIXTURE_TEARDOWN(exclusive)
 	EXPECT_EQ(0, set_mode("shared"));
 }
 
-/* Nothing of a device that is not of this namespace */
+/* No query shows a device of another namespace, and it cannot be opened. */
 static int invisible(const struct abi *s)
 {
 	struct rdma_ep_device_info devs[4];
@@ -158,7 +158,7 @@ static int invisible(const struct abi *s)
 	return 0;
 }
 
-/* Does the session's fdinfo name the device of an id? */
+/* Does the session's fdinfo show the device of an id? */
 static bool shows_devices(int fd)
 {
 	FILE *f = abi_fdinfo_open(fd);
@@ -174,7 +174,6 @@ static bool shows_devices(int fd)
 	return shows;
 }
 
-/* To an address, with a QP */
 static int create_ep(const struct abi *s, const struct sockaddr_in *sin)
 {
 	struct rdma_ep_cmd_create_ep ep = {
@@ -187,7 +186,7 @@ static int create_ep(const struct abi *s, const struct sockaddr_in *sin)
 	return ABI(s->fd, CREATE_EP, &ep);
 }
 
-/* Loopback would do with any device. (If the address resolves, that is all.) */
+/* Any device could serve loopback. The address may resolve, but the id gets no device. */
 static int loopback(const struct abi *s, int channel, __u32 addr)
 {
 	struct sockaddr_in sin = {
@@ -223,7 +222,7 @@ static int outside(void *arg)
 
 	CHECK(1, unshare(CLONE_NEWNET) == 0);
 	CHECK(2, system("ip link set lo up") == 0);
-	/* With the session of before, and with one of its own */
+	/* With the old session, and with a new one */
 	ret = invisible(before);
 	if (ret)
 		return ret;
@@ -241,7 +240,7 @@ static int outside(void *arg)
 	       loopback(&own, channel, INADDR_ANY);
 }
 
-/* The same address in there does not bring the device back. */
+/* An interface with the device's address does not make the device usable. */
 static int outside_with_address(void *arg)
 {
 	const struct abi *s = arg;
@@ -268,14 +267,14 @@ TEST_F(exclusive, devices)
 
 	EXPECT_EQ(0, abi_child(outside, &self->s));
 	EXPECT_EQ(0, abi_child(outside_with_address, &self->s));
-	/* At home nothing has changed. */
+	/* In its own namespace the device still works. */
 	EXPECT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	EXPECT_EQ(0, abi_pair_open(&self->s, &p));
 }
 
 /*
- * A process that was given a session has what is in it, in any namespace: its opener has
- * given that. But it gets nothing new of the device.
+ * A process that received a session can use its contexts in any namespace, as the opener passed
+ * them. It cannot open the device.
  */
 static int with_what_there_is(void *arg)
 {
@@ -298,7 +297,7 @@ TEST_F(exclusive, passed_session)
 	EXPECT_EQ(0, abi_bind(&self->s, self->id, &sin));
 }
 
-/* A device of elsewhere is there where devices are shared, its addresses are not. */
+/* In shared mode a device of another namespace can be used, but not its addresses. */
 static int with_shared_device(const struct abi *before)
 {
 	struct ib_uverbs_gid_entry gids[64];
@@ -327,7 +326,7 @@ static int with_shared_device(const struct abi *before)
 		CHECK(28, ABI(own.fd, CREATE_QP, &qp) == 0);
 		CHECK(29, abi_qp_init(&own, qp.init.qp, QPT_RC, 0) == 0);
 		CHECK(30, abi_qp_rts(&own, qp.init.qp, QPT_RC, qp.init.qp_num) == -ENODATA);
-		/* What was opened out there can use what is out there. */
+		/* A context can use the addresses of the namespace that it was opened in. */
 		CHECK(31, abi_create_ah(before, before->pd, &ah) == 0);
 	}
 	channel = abi_channel(&own);
@@ -342,7 +341,7 @@ static int in_shared_mode(void *arg)
 	return with_shared_device(arg);
 }
 
-/* The device's port is at an interface of elsewhere, and there is one on top of it here. */
+/* The device's interface is in another namespace; a macvlan on top of it is in this one. */
 static int in_macvlan(void *arg)
 {
 	struct abi *s = arg;
@@ -361,7 +360,7 @@ static int in_macvlan(void *arg)
 	sin.sin_addr.s_addr = inet_addr("10.98.7.1");
 	s->fd = abi_open_node();
 	channel = abi_channel(s);
-	/* ib_core adds the address to the device's in its own time. */
+	/* A work item of ib_core adds the address to the device's GID table. */
 	for (int i = 0; i < 50 && ret; i++) {
 		CHECK(55, new_id(s, channel, &id) == 0);
 		ret = abi_bind(s, id, &sin);
@@ -390,7 +389,7 @@ TEST(macvlan)
 	abi_close(&s);
 }
 
-/* Linux 6.1 finds a device of iWARP by its link address, which any device can have. */
+/* Linux 6.1 looks devices of iWARP up by link address, which any interface can have. */
 static int with_its_link_address(void *arg)
 {
 	struct abi *s = arg;
@@ -446,7 +445,7 @@ TEST(shared)
 #define C1	"ip netns exec ep_c1 "
 #define C2	"ip netns exec ep_c2 "
 
-/* Two software iWARP devices, each with its network device elsewhere */
+/* Two siw devices, each with its interface in a namespace */
 FIXTURE(namespaces) {
 };
 
@@ -503,8 +502,8 @@ static int open_in(struct abi *s, const char *ns, const char *dev, const char *a
 }
 
 /*
- * A connection between two namespaces; then a session goes from one to the other,
- * or its task does, which is the same.
+ * A connection within each namespace. The task of the first session then uses it in the second
+ * namespace.
  */
 static int two_namespaces(void *arg)
 {
@@ -514,7 +513,6 @@ static int two_namespaces(void *arg)
 	__u32 id, early;
 	int channel;
 
-	/* Each with itself */
 	CHECK(1, open_in(&s[0], "ep_c1", "siw_c1", "10.77.0.1") == 0);
 	CHECK(2, abi_pair_open(&s[0], &p) == 0);
 	channel = abi_channel(&s[0]);
@@ -522,13 +520,13 @@ static int two_namespaces(void *arg)
 	CHECK(4, open_in(&s[1], "ep_c2", "siw_c2", "10.77.0.2") == 0);
 	memset(&p, 0, sizeof(p));
 	CHECK(5, abi_pair_open(&s[1], &p) == 0);
-	/* The first session is in the second namespace now. */
+	/* The namespace of the task counts for new ids of the first session. */
 	here = s[1].addr;
 	there = s[0].addr;
 	CHECK(6, new_id(&s[0], channel, &id) == 0);
 	CHECK(7, abi_bind(&s[0], id, &there) < 0);
 	CHECK(8, abi_bind(&s[0], id, &here) == 0);
-	/* An id is where it was made. */
+	/* An id stays in the namespace that it was created in. */
 	here = s[1].addr;
 	CHECK(9, abi_bind(&s[0], early, &here) < 0);
 	CHECK(10, abi_bind(&s[0], early, &there) == 0);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions and channels that are passed to another process, of another user: what
- * goes with the descriptor, and what does not. docs/security/model.md says it in words.
+ * Sessions and channels that are passed to a process of another user: some rights pass with the
+ * descriptor, others depend on the caller. docs/security/model.md describes them.
  */
 #include "abi_test.h"
 
 #define LEN	8192
 #define QKEY	0x11111111
-/* Where both processes have memory, but not the same. */
+/* Both processes map memory here, but not the same. */
 #define PLACE	((void *)0x10000000000)
 
 /*
- * The receiver is forked before the session is opened, and has nothing of it but
- * what it is sent: files, and the numbers here.
+ * Memory that the opener shares with the receiver. The receiver closes all inherited files, so it
+ * has only the files that it receives, and these numbers.
  */
 struct receiver {
-	struct abi s;			/* its files are those received */
+	struct abi s;			/* fd: received */
 	struct abi_pair p;
 	struct rdma_ep_cmd_reg_mr mr;	/* of the opener's memory */
 	__u32 id, ah, ud_qp;
-	int fds[4];			/* session, more */
+	int fds[4];			/* received: session, others */
 	int nr_fds;
 };
 
@@ -48,7 +48,7 @@ FIXTURE_SETUP(passed)
 
 TEARDOWN_CLOSES(passed)
 
-/* Starts the receiver: a process with none of our files and other memory. */
+/* Forks the receiver, which closes the inherited files and has other memory at PLACE. */
 static int start(struct _test_data_passed *self, int (*fn)(struct receiver *r))
 {
 	struct receiver *r = self->shared;
@@ -62,7 +62,6 @@ static int start(struct _test_data_passed *self, int (*fn)(struct receiver *r))
 	for (int fd = 3; fd < 256; fd++)
 		if (fd != self->socket[1])
 			close(fd);
-	/* Not what the opener has there */
 	if (mmap(PLACE, LEN, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != PLACE)
 		_exit(100);
@@ -78,7 +77,7 @@ static int start(struct _test_data_passed *self, int (*fn)(struct receiver *r))
 	_exit(fn(r));
 }
 
-/* Passes the session's file; returns what the receiver does. */
+/* Passes the session's file; returns the receiver's exit status, or a negative errno. */
 static int passed(struct _test_data_passed *self, int (*fn)(struct receiver *r))
 {
 	int status, ret;
@@ -118,7 +117,7 @@ TEST_F(passed, privileged_port_needs_right_of_caller)
 
 	OK(abi_tcp_id(&self->s, channel, 0, &self->shared->id));
 	EXPECT_EQ(0, passed(self, no_privileged_ports));
-	/* The opener may. */
+	/* The opener has the right. */
 	sin.sin_port = htons(81);
 	OK(abi_tcp_id(&self->s, channel, 0, &id));
 	EXPECT_EQ(0, abi_bind(&self->s, id, &sin));
@@ -189,11 +188,11 @@ static int limited_memory(struct receiver *r)
 	CHECK(2, abi_reg_mr(&r->s, r->s.pd, big, 32768, AC_ALL, &mr) == 0);
 	CHECK(3, pinned() == before + 32);
 	CHECK(4, abi_reg_mr(&r->s, r->s.pd, big, 65536, AC_ALL, &mr) == -ENOMEM);
-	/* It stays behind, and pinned. */
+	/* The region remains when this process exits. */
 	return 0;
 }
 
-/* What the receiver registers is pinned within its limits, not the opener's. */
+/* A registration counts against RLIMIT_MEMLOCK of the caller, not of the opener. */
 TEST_F(passed, memlock_of_caller_counts)
 {
 	const struct rlimit much = { RLIM_INFINITY, RLIM_INFINITY };
@@ -214,7 +213,7 @@ static int send_from(struct abi *s, struct abi_pair *p, __u64 addr, __u32 len, _
 	return abi_post_send(s, p->end[0].qp.qp, SEND_SIGNALED, 1, addr, len, lkey);
 }
 
-/* The lists are in the receiver's memory, the data where the region is. */
+/* Lists of requests are read from the caller's memory, data from that of the region. */
 static int other_memory(struct receiver *r)
 {
 	struct rdma_ep_cmd_reg_mr mr;
@@ -223,12 +222,12 @@ static int other_memory(struct receiver *r)
 	CHECK(1, abi_reg_mr(&r->s, r->s.pd, PLACE, LEN, AC_ALL, &mr) == 0);
 	munmap(gone, LEN);
 	CHECK(2, abi_reg_mr(&r->s, r->s.pd, gone, LEN, AC_ALL, &mr) == -EFAULT);
-	/* Same address, one region of each process */
 	CHECK(3, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64, mr.lkey) == -EINVAL);
 	CHECK(4, abi_reg_mr(&r->s, r->s.pd, PLACE, LEN, AC_ALL, &mr) == 0);
+	/* The same address in a region of each process */
 	CHECK(5, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64, mr.lkey) == 0);
 	CHECK(6, send_from(&r->s, &r->p, (uintptr_t)PLACE, 64, r->mr.lkey) == 0);
-	/* The opener destroys what it was told of, and what it was not. */
+	/* The opener uses and destroys the second region. */
 	r->mr = mr;
 	return 0;
 }
@@ -255,7 +254,7 @@ TEST_F(passed, memory_of_caller_is_registered)
 	EXPECT_EQ('o', sink[64]);
 	EXPECT_EQ('o', sink[127]);
 
-	/* The receiver is gone, its region is not: the key is the session's. */
+	/* The receiver has exited, but its region belongs to the session. */
 	theirs = &self->shared->mr;
 	EXPECT_EQ(0, send_from(&self->s, &self->p, (uintptr_t)PLACE, 64, theirs->lkey));
 	ASSERT_EQ(1, abi_wait(&self->s, self->p.end[1].cq[1], wc, 1));
@@ -275,12 +274,12 @@ static int fill(struct receiver *r)
 		ret = abi_alloc_pd(&r->s, r->s.ctx, &pd);
 	} while (!ret && ++n < 200);
 	CHECK(1, ret == -EDQUOT);
-	/* With a session of its own it has its own limits. */
 	CHECK(2, n < 100);
+	/* A session of its own counts for the receiver. */
 	return abi_open(&r->s) || abi_alloc_pd(&r->s, r->s.ctx, &pd) ? 3 : 0;
 }
 
-/* What is made counts for who opened the session, and is not free for nobody. */
+/* Objects count for the user that opened the session, also those of an unprivileged receiver. */
 TEST_F(passed, quota_of_opener_counts)
 {
 	int old = test_param("user_max_objects", 40);
@@ -288,7 +287,7 @@ TEST_F(passed, quota_of_opener_counts)
 
 	ASSERT_LT(0, old);
 	EXPECT_EQ(0, passed(self, fill));
-	/* Root itself may go beyond its limit. */
+	/* CAP_SYS_RESOURCE exempts root from its own limit. */
 	EXPECT_EQ(0, abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	test_param("user_max_objects", old);
 }
@@ -309,7 +308,7 @@ static int adopt_when_full(struct receiver *r)
 	return 0;
 }
 
-/* A server at its limit can be restarted. */
+/* A server at its limit can hand its session over to its successor. */
 TEST_F(passed, full_session_can_be_adopted)
 {
 	int old = test_param("user_max_objects", 40);
@@ -336,7 +335,7 @@ static int only_events(struct receiver *r)
 		CHECK(1, ABI(r->fds[i], QUERY, &q) == -ENOTTY);
 	CHECK(2, abi_event(r->fds[CHANNEL], RDMA_EP_CM_EVENT_USER, &ev) == 0);
 	CHECK(3, ev.param.arg == 4711);
-	/* They are no channels of another session. */
+	/* Another session does not accept them as channels. */
 	CHECK(4, abi_open(&own) == 0);
 	c = abi_channel(&own);
 	CHECK(5, abi_tcp_id(&own, c, 0, &mig.id) == 0);
@@ -349,20 +348,20 @@ static int only_events(struct receiver *r)
 		mig.channel_fd = r->fds[i];
 		CHECK(8, ABI(own.fd, MIGRATE_ID, &mig) == -EBADF);
 	}
-	/* Each kind is only what it is, in its own session, too. */
+	/* A session does not accept its own files of another kind. */
 	id.channel_fd = own.async_fd;
 	CHECK(9, ABI(own.fd, CREATE_ID, &id) == -EBADF);
 	cq.channel_fd = c;
 	CHECK(10, ABI(own.fd, CREATE_CQ, &cq) == -EBADF);
 	abi_close(&own);
-	/* The opener closes the session as soon as it can. */
+	/* The opener closes the session after the event has been read. */
 	CHECK(11, abi_read(r->fds[CHANNEL], &ev, sizeof(ev), ABI_WAIT_MS) == -EIO);
 	CHECK(12, abi_read(r->fds[COMP], &ev, sizeof(ev), ABI_WAIT_MS) == -EIO);
 	CHECK(13, abi_read(r->fds[ASYNC], &ev, sizeof(ev), ABI_WAIT_MS) == -EIO);
 	return 0;
 }
 
-/* Channels: who has one gets the events, and nothing else of the session. */
+/* A process with only a channel gets its events, and cannot use the session. */
 TEST_F(passed, channel_gives_only_events)
 {
 	struct rdma_ep_cmd_write_event user = { .event = RDMA_EP_CM_EVENT_USER, .arg = 4711 };
@@ -381,7 +380,7 @@ TEST_F(passed, channel_gives_only_events)
 	for (int i = 0; i < 4; i++)
 		OK(abi_send_fd(self->socket[0], fds[i]));
 	OK(ABI(self->s.fd, WRITE_EVENT, &user));
-	/* It takes the event; only then the session goes, with all that it has. */
+	/* Once the receiver has read the event, end the session with all of its objects. */
 	for (int i = 0; i < 1000 && abi_ready(fds[CHANNEL], 0); i++)
 		usleep(10000);
 	close(self->s.fd);
@@ -394,7 +393,7 @@ static int outlive(struct receiver *r)
 {
 	struct rdma_ep_cmd_query_qp q = { .qp = r->p.end[0].qp.qp };
 
-	/* The opener is gone when the other end of its pipe is. */
+	/* nr_fds is the opener's pid here: wait until it has been reaped. */
 	for (int i = 0; i < 1000 && !kill(r->nr_fds, 0); i++)
 		usleep(10000);
 	CHECK(1, ABI(r->s.fd, QUERY_QP, &q) == 0);
@@ -405,8 +404,8 @@ static int outlive(struct receiver *r)
 }
 
 /*
- * The opener dies. Its memory is pinned on, as long as the session lives, and its ids live
- * on, as their channels do.
+ * The opener is killed. Its memory stays pinned while the session lives, and its ids exist as long
+ * as their channels.
  */
 static int opener(void *arg)
 {
@@ -442,7 +441,7 @@ TEST_F(passed, session_outlives_its_opener)
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_TRUE(WIFSIGNALED(status));
 	fd = FD(abi_recv_fd(self->socket[1]));
-	/* Its channels, with which the ids would end */
+	/* The channels: if these were closed, the ids would end. */
 	ASSERT_LT(0, abi_recv_fd(self->socket[1]));
 	ASSERT_LT(0, abi_recv_fd(self->socket[1]));
 	self->shared->nr_fds = pid;
@@ -452,7 +451,7 @@ TEST_F(passed, session_outlives_its_opener)
 	EXPECT_EQ(0, abi_idle());
 }
 
-/* Both sides of a fork make, use and destroy things in the same session. */
+/* Both sides of a fork create, use and destroy objects in the same session. */
 static int busy(struct abi *s, char *page, int rounds)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -507,7 +506,7 @@ TEST_F(passed, session_works_after_fork)
 	for (int i = 0; i < CHILDREN; i++) {
 		EXPECT_SUCCESS(pid[i]);
 	}
-	/* What there was is as it was. */
+	/* The connection and the region of the fixture still work. */
 	EXPECT_EQ(0, send_from(&self->s, &self->p, self->shared->mr.iova, 8,
 			       self->shared->mr.lkey));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, self->shared->mr.mr));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Receives of an SRQ in shared memory: they are on the device's queue in time, also with several
- * QPs and CQs, and all of them, when the SRQ changes or the session passes to another owner. The
- * peer does not repeat a message that finds no receive, so a late receive fails the connection.
+ * Receives that are posted to an SRQ in shared memory, its ring. The module moves them to the
+ * device's queue in time, also with several QPs and CQs, and all of them when the SRQ or the owner
+ * changes. The peer does not repeat messages, so a late receive fails the connection.
  */
 #include "abi_recv_ring.h"
 
@@ -18,7 +18,7 @@ TEST_F(recv, receives_without_calls)
 		ASSERT_EQ(8, put(self, 8, i));
 		ASSERT_EQ(i - 16, r->head);
 		OK(send_n(self, &self->c[0], 8));
-		/* The first message was enough. */
+		/* The first message closed the ring and emptied it. */
 		ASSERT_EQ(i - 8, r->head);
 		ASSERT_NE(0, r->kick);
 		OK(take(self, &self->c[0], 8));
@@ -28,7 +28,7 @@ TEST_F(recv, receives_without_calls)
 	EXPECT_TRUE(abi_quiet(self->s.async_fd));
 }
 
-/* One receive is on the queue, and the next one in the ring, at any time. */
+/* At any time the queue has one receive, and the ring the next one. */
 TEST_F(recv, never_late)
 {
 	__u64 next = 1;
@@ -48,7 +48,7 @@ TEST_F(recv, never_late)
 	}
 }
 
-/* A QP may take a receive before any has completed: each has one. */
+/* Each QP may take a receive before any completes: the queue must have one for each. */
 TEST_F(recv, more_qps_than_receives)
 {
 	struct conn *c = self->c;
@@ -61,14 +61,14 @@ TEST_F(recv, more_qps_than_receives)
 	OK(post(self, 1, 3, NULL));
 	EXPECT_EQ(0, self->r->kick);
 	EXPECT_EQ(4, put(self, 4, 4));
-	/* One more: what is in the ring goes first. */
+	/* A new QP: the receives in the ring are moved first. */
 	OK(add_conn(self, self->srq.srq, &c[0]));
 	EXPECT_EQ(4, self->r->head);
 	for (int i = 0; i < 8; i++) {
 		OK(send_n(self, &c[i % 5], 1));
 		OK(take(self, &c[i % 5], 1));
 	}
-	/* A QP that ends may have taken two. */
+	/* A destroyed QP may have taken two receives. */
 	OK(post(self, 5, 8, NULL));
 	OK(settle(self, c));
 	EXPECT_EQ(0, self->r->kick);
@@ -107,7 +107,7 @@ TEST_F(recv, several_cqs)
 		OK(settle(self, &c[!(i & 1)]));
 		ASSERT_EQ(0, self->r->kick);
 	}
-	/* A CQ serves one ring: with another SRQ's QP that has none */
+	/* A CQ serves one ring: that of another SRQ with a QP on the CQ is never opened. */
 	OK(create_srq(&self->s, 63, RDMA_EP_RECV_RING, &other));
 	OK(add_conn(self, other.srq, &c[0]));
 	self->srq.srq = other.srq;
@@ -117,7 +117,7 @@ TEST_F(recv, several_cqs)
 	EXPECT_EQ(0, self->r->kick);
 }
 
-/* Events of solicited completions only: the device reports no other. */
+/* With NOTIFY_SOLICITED the device does not report other completions. */
 TEST_F(recv, solicited_events_close_it)
 {
 	OK(open_ring(self));
@@ -132,7 +132,7 @@ TEST_F(recv, solicited_events_close_it)
 	EXPECT_EQ(0, self->r->kick);
 }
 
-/* As many as without a ring, and not one more. */
+/* The queue and its ring take as many receives as an SRQ without a ring. */
 TEST_F(recv, queue_takes_its_size)
 {
 	struct rdma_ep_cmd_srq_attr a = { .srq = self->srq.srq };
@@ -158,7 +158,7 @@ TEST_F(recv, queue_takes_its_size)
 	EXPECT_EQ(self->r->tail, self->r->head);
 }
 
-/* The limit's event comes when so many are left, in the ring and on the queue. */
+/* SRQ_LIMIT_REACHED depends on the receives in the ring and on the queue together. */
 TEST_F(recv, limit_event)
 {
 	struct rdma_ep_cmd_srq_attr a = {
@@ -173,7 +173,7 @@ TEST_F(recv, limit_event)
 	OK(send_n(self, &self->c[0], 4));
 	OK(take(self, &self->c[0], 4));
 	OK(settle(self, &self->c[0]));
-	/* The first one would raise it, if those in the ring did not count. */
+	/* The receives in the ring count, so no event follows yet. */
 	ASSERT_EQ(0, self->r->kick);
 	ASSERT_EQ(4, put(self, 4, 8));
 	OK(send_n(self, &self->c[0], 5));
@@ -194,7 +194,7 @@ TEST_F(recv, resized)
 
 	OK(open_ring(self));
 	ASSERT_EQ(16, put(self, 16, 16));
-	/* It holds more than that. */
+	/* The SRQ has 32 receives. */
 	EXPECT_EQ(-EINVAL, ABI(self->s.fd, MODIFY_SRQ, &a));
 	EXPECT_EQ(16, self->r->head);
 	a.max_wr = 255;
@@ -208,12 +208,11 @@ TEST_F(recv, resized)
 		OK(kick(self));
 	}
 	OK(send_n(self, &self->c[0], 60));
-	/* Of those places two have been written to. */
 	self->got = 60;
 	OK(del_conn(self));
 }
 
-/* As without a ring: what has been posted may name a region that ends. */
+/* The region of posted receives may be destroyed, as without a ring. */
 TEST_F(recv, region_ends_after_post)
 {
 	OK(open_ring(self));
@@ -244,7 +243,7 @@ TEST_F(recv, reset_counts)
 	EXPECT_NE(0, self->r->kick);
 }
 
-/* Charged by the page, which later SRQs and CQs use */
+/* A session is charged for pages of rings; later SRQs and CQs reuse them. */
 TEST_F(recv, charged)
 {
 	struct rdma_ep_cmd_create_srq srq[40];
@@ -269,7 +268,7 @@ TEST_F(recv, charged)
 	abi_close(&other);
 }
 
-/* Another owner: it has the receives that were posted; the previous one posts none. */
+/* A new owner gets the posted receives; the previous one cannot post any more. */
 TEST_F(recv, handed_over)
 {
 	struct rdma_ep_cmd_adopt a = {};
@@ -313,7 +312,7 @@ TEST_F(recv, handed_over)
 	munmap(old_rings, ABI_RINGS_BYTES);
 }
 
-/* Given up, and not adopted yet: the mapping has no effect any more. */
+/* After EXPORT, even before ADOPT, the old mapping has no effect. */
 TEST_F(recv, exported)
 {
 	struct rdma_ep_cmd_export e = {};
@@ -323,7 +322,7 @@ TEST_F(recv, exported)
 
 	OK(open_ring(self));
 	ASSERT_EQ(4, put(self, 4, 16));
-	/* For the sends, in any state of the session */
+	/* A message moves the receives to the queue. */
 	OK(send_n(self, &self->c[0], 1));
 	OK(take(self, &self->c[0], 1));
 	OK(settle(self, &self->c[0]));
@@ -346,7 +345,7 @@ TEST_F(recv, exported)
 	OK(take(self, &self->c[0], 23));
 }
 
-/* Also what was beyond the limit */
+/* The new owner also gets receives for which the queue has no room. */
 TEST_F(recv, handed_over_full)
 {
 	struct rdma_ep_cmd_srq_attr q = { .srq = self->srq.srq };

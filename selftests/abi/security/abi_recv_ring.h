@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by the tests of receives in shared memory: connections to an SRQ with a ring.
- * A message that finds no receive is an error.
+ * Shared by the tests of receives in shared memory: connections to an SRQ with a ring. A message
+ * without a receive is an error.
  */
 #ifndef ABI_RECV_RING_H
 #define ABI_RECV_RING_H
@@ -15,7 +15,7 @@
 #define MAX	8			/* connections */
 #define EVENT_SRQ_ERR	14
 
-/* A QP that sends, and one that receives from the SRQ; each with a CQ of its own, or another's */
+/* A QP that sends, and one that receives from the SRQ; connections may share a receive CQ */
 struct conn {
 	__u32 cq, ring;			/* of receives */
 	__u32 send_cq;
@@ -57,7 +57,7 @@ static inline int create_qp(const struct abi *s, __u32 send_cq, __u32 recv_cq, _
 	return ret;
 }
 
-/* As abi_qp_connect(), but a message that finds no receive is an error. */
+/* As abi_qp_connect(), without RNR retries */
 static inline int qp_connect(const struct abi *s, const struct rdma_ep_qp_init *a,
 		      const struct rdma_ep_qp_init *b)
 {
@@ -130,7 +130,7 @@ FIXTURE_TEARDOWN(recv)
 	abi_close(&self->s);
 }
 
-/* By system calls, numbered from @first on */
+/* Posts @n receives by a call, numbered from @first on. */
 static inline int post(struct _test_data_recv *t, int n, __u64 first, __u32 *posted)
 {
 	abi_wrs_init(&t->w);
@@ -156,7 +156,7 @@ static inline struct rdma_ep_ring_recv recv_of(struct _test_data_recv *t, __u64 
 	};
 }
 
-/* Writes a receive there, allowed or not. */
+/* Writes a receive to the ring, whether or not the module allows it. */
 static inline void put_one(struct _test_data_recv *t, const struct rdma_ep_ring_recv *recv)
 {
 	volatile struct rdma_ep_recv_ring *r = t->r;
@@ -166,7 +166,7 @@ static inline void put_one(struct _test_data_recv *t, const struct rdma_ep_ring_
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* As the library does it: how many are there without a call. */
+/* Writes up to @n receives to the ring, as the library does; returns how many. */
 static inline int put(struct _test_data_recv *t, int n, __u64 first)
 {
 	volatile struct rdma_ep_recv_ring *r = t->r;
@@ -183,7 +183,7 @@ static inline int put(struct _test_data_recv *t, int n, __u64 first)
 	return i;
 }
 
-/* Takes completions until @n have come; they are in order, and each message is its number. */
+/* Takes @n completions, which are in order; each message contains its number. */
 static inline int take(struct _test_data_recv *t, struct conn *c, int n)
 {
 	struct rdma_ep_wc wc;
@@ -204,7 +204,7 @@ static inline int take(struct _test_data_recv *t, struct conn *c, int n)
 	return 0;
 }
 
-/* @n messages, each of which finds a receive */
+/* Sends @n messages; fails if there is no receive for one. */
 static inline int send_n(struct _test_data_recv *t, struct conn *c, int n)
 {
 	struct rdma_ep_send_wr *wr;
@@ -228,7 +228,7 @@ static inline int send_n(struct _test_data_recv *t, struct conn *c, int n)
 	return 0;
 }
 
-/* Polls a CQ until it is empty. */
+/* Polls the CQ: the module may open the ring if the CQ is empty. */
 static inline int settle(struct _test_data_recv *t, struct conn *c)
 {
 	struct rdma_ep_cmd_poll_cq p = { .cq = c->cq };
@@ -236,13 +236,13 @@ static inline int settle(struct _test_data_recv *t, struct conn *c)
 	return ABI(t->s.fd, POLL_CQ, &p);
 }
 
-/* 16 receives on the queue, and the ring is open. */
+/* Posts 16 receives by a call, and opens the ring. */
 static inline int open_ring(struct _test_data_recv *t)
 {
 	return post(t, 16, 0, NULL) ?: settle(t, &t->c[0]) ?: t->r->kick ? -EAGAIN : 0;
 }
 
-/* What a wrong receive leads to; the 16 of open_ring() can be used. */
+/* A wrong receive raises SRQ_ERR and ends posting; the 16 receives of open_ring() still work. */
 static inline int failed(struct _test_data_recv *t)
 {
 	struct rdma_ep_async_event ev;
@@ -255,11 +255,11 @@ static inline int failed(struct _test_data_recv *t)
 	if (post(t, 1, 99, &(__u32){ 0 }) != -EINVAL || kick(t) != -EINVAL || !t->r->kick)
 		return -EEXIST;
 	ret = send_n(t, &t->c[0], 16 - t->sent) ?: take(t, &t->c[0], 16 - t->got);
-	/* Nothing else is there. */
+	/* No other receive has been posted. */
 	return ret ?: send_n(t, &t->c[0], 1) != -EIO ? -EEXIST : 0;
 }
 
-/* Wrong receives are noticed when the device needs one, or by a call. */
+/* Replaces the SRQ and its connection, after a wrong receive. */
 static inline int reopen(struct _test_data_recv *t)
 {
 	int ret = del_conn(t) ?: ABI_DESTROY(&t->s, SRQ, t->srq.srq) ?:

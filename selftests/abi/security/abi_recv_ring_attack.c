@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attacks on the memory in which receives of an SRQ are posted. Whatever it contains, and whoever
- * changes it, only checked receives are posted, and only the SRQ itself suffers.
+ * Attacks on the memory in which receives of an SRQ are posted. A task may write any value to it at
+ * any time: only checked receives are posted, and only the SRQ itself fails.
  */
 #include "abi_recv_ring.h"
 
 #define NETDEV	"eprecv0"
 #define DEVICE	"ep_recv"
 
-/* More than the limit: they wait for room, in order. */
+/* Receives beyond the limit wait in the ring until the queue has room, in order. */
 TEST_F(recv, beyond_limit)
 {
 	struct rdma_ep_cmd_srq_attr a = { .srq = self->srq.srq };
@@ -74,7 +74,7 @@ TEST_F(recv, wrong_receives)
 		recv = recv_of(self, 17);
 		put_one(self, &recv);
 		EXPECT_TRUE(abi_quiet(self->s.async_fd));
-		/* A message, or a call */
+		/* A message or a call makes the module read the ring. */
 		if (i & 1)
 			OK(send_n(self, &self->c[0], 1));
 		else
@@ -84,7 +84,7 @@ TEST_F(recv, wrong_receives)
 	}
 }
 
-/* Keys of another PD, of a region without the right, of one that has ended */
+/* Keys of another PD, of a region without local write, of a destroyed region */
 TEST_F(recv, wrong_keys)
 {
 	struct rdma_ep_cmd_reg_mr mr;
@@ -123,7 +123,7 @@ TEST_F(recv, wrong_indexes)
 		LOGGED(ASSERT_EQ(0, failed(self)), "tail %#x", tails[i]);
 		OK(reopen(self));
 	}
-	/* The kernel's own words do not count. */
+	/* The module does not read the words that it writes. */
 	OK(open_ring(self));
 	self->r->head = 4711;
 	self->r->limit = 1 << 20;
@@ -145,7 +145,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* Another thread writes there what it likes, while the device takes receives. */
+/* Another thread writes random values to the ring, while the device takes receives. */
 TEST_F(recv, garbage_under_the_kernel)
 {
 	struct rdma_ep_async_event ev;
@@ -169,7 +169,7 @@ TEST_F(recv, garbage_under_the_kernel)
 	}
 	while (abi_ready(self->s.async_fd, 0))
 		OK(abi_read(self->s.async_fd, &ev, sizeof(ev), 0));
-	/* The next SRQ is in the same place. */
+	/* The next SRQ, which has the same ring, works. */
 	OK(open_ring(self));
 	OK(send_n(self, &self->c[0], 16));
 	OK(take(self, &self->c[0], 16));
@@ -193,7 +193,7 @@ static void *flip(void *arg)
 	return NULL;
 }
 
-/* Each field changes while the kernel reads it: the receive is refused, or the good one. */
+/* Each field changes while the module reads it: it refuses the receive, or posts the good one. */
 TEST_F(recv, changed_under_the_kernel)
 {
 	static const struct {
@@ -231,7 +231,7 @@ TEST_F(recv, changed_under_the_kernel)
 	}
 }
 
-/* The memory is not mapped any more: what is there counts, and posts go on by calls. */
+/* Receives in an unmapped ring stay posted, and calls can post further ones. */
 TEST_F(recv, unmapped)
 {
 	OK(open_ring(self));
@@ -278,7 +278,7 @@ static void *post_thread(void *arg)
 	return NULL;
 }
 
-/* Threads post by both ways, while messages come: each receive counts, and at once. */
+/* Threads post in the ring and by calls, while messages arrive; each finds its receive. */
 TEST_F(recv, threads)
 {
 	pthread_t thread[POSTERS];
@@ -306,7 +306,7 @@ TEST_F(recv, threads)
 	EXPECT_TRUE(abi_quiet(self->s.async_fd));
 }
 
-/* A process that has the descriptor, and not the library's lock */
+/* A child with the descriptor maps the ring and posts, without the library's lock. */
 TEST_F(recv, forked)
 {
 	int status;
@@ -409,7 +409,7 @@ TEST_F(recv, device_removed)
 	OK(system("rdma link delete " DEVICE));
 	for (int i = 0; i < 2; i++) {
 		pthread_join(thread[i], &ret);
-		/* Two threads without a lock between them write anything. */
+		/* -EINVAL: without a lock, the two threads may write wrong receives. */
 		EXPECT_TRUE((long)ret == -EIO || (long)ret == -EINVAL);
 	}
 	EXPECT_EQ(-EIO, kick(self));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Restrictions of sessions: each right that a session has lost is refused by every command that
- * would use it, for every owner, and for sessions that are split off.
+ * Restrictions of sessions: every command that needs a lost right fails, for every owner of the
+ * session, and in sessions that are split off.
  */
 #include "abi_restrict.h"
 #include "abi_cmds.h"
@@ -36,7 +36,6 @@ static int num_devices(const struct abi *s)
 	return ABI(s->fd, QUERY_DEVICES, &q) ?: (int)q.num;
 }
 
-/* A text without an effect, and what is wrong with it */
 TEST_F(restrict, bad_restrictions_change_nothing)
 {
 	const struct rdma_ep_grant good = grant(RDMA_EP_GRANT_BIND, "192.0.2.0", 24, 1, 2);
@@ -58,14 +57,14 @@ TEST_F(restrict, bad_restrictions_change_nothing)
 	BAD(good, type, RDMA_EP_GRANT_CONNECT);		/* without its flag */
 	BAD(good, family, AF_UNIX);
 	BAD(good, prefix_len, 33);
-	BAD(good, prefix_len, 22);			/* 192.0.2.0 has bits behind it */
+	BAD(good, prefix_len, 22);			/* 192.0.2.0 has a later bit */
 	BAD(good, first_port, 3);
 	BAD(good, reserved, 1);
 	BAD(good, dev_index, 1);
 	BAD(good, name[0], 'r');
 	BAD(good, addr[15], 1);
 	BAD(dev, dev_index, 0);
-	BAD(dev, name[0], 'r');				/* both */
+	BAD(dev, name[0], 'r');				/* number and name */
 	BAD(dev, prefix_len, 1);
 	BAD(dev, addr[0], 1);
 	BAD(dev, last_port, 1);
@@ -95,7 +94,7 @@ TEST_F(restrict, bad_restrictions_change_nothing)
 	EXPECT_LT(0, num_devices(&self->s));
 }
 
-/* The list of restrictions is bounded, and a later one gives nothing back. */
+/* The number of restrictions is limited, and a later one gives no right back. */
 TEST_F(restrict, restrictions_add_up)
 {
 	struct rdma_ep_grant all = grant(RDMA_EP_GRANT_BIND, "0.0.0.0", 0, 0, LAST_PORT);
@@ -114,7 +113,7 @@ TEST_F(restrict, restrictions_add_up)
 	EXPECT_EQ(0, abi_bind_to(&self->s, self->id, &self->own));
 }
 
-/* Their memory counts for the user until the session ends. */
+/* Restrictions count for the user, by their memory, until the session ends. */
 TEST_F(restrict, restrictions_count_as_objects)
 {
 	struct rdma_ep_grant many[64];
@@ -186,7 +185,7 @@ TEST_F(restrict, devices)
 	child = ev.child;
 	OK(abi_id_qp(&self->s, child, &qp));
 
-	/* Now another one, which need not exist */
+	/* Then another device, which need not exist */
 	strcpy((char *)dev.name, "no-such-device");
 	memset(dev.name + 15, 0, sizeof(dev.name) - 15);
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_DEVICES, &dev, 1));
@@ -195,11 +194,11 @@ TEST_F(restrict, devices)
 	EXPECT_EQ(-EACCES, ABI(self->s.fd, QUERY_DEVICE, &query));
 	OK(abi_bind_to(&self->s, self->id, &self->own));
 	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
-	/* A request of before can be rejected only. */
+	/* A connection request from before can only be rejected. */
 	EXPECT_EQ(-EACCES, abi_accept(&self->s, child, 0, 0));
 	OK(ABI_DESTROY(&self->s, ID, child));
 	EXPECT_EQ(0, abi_event(channel, EV_REJECTED, NULL));
-	/* The existing listener gets no request through it. */
+	/* The existing listener gets no request on the device. */
 	OK(abi_tcp_client(&client, channel, &to, 0, &id));
 	OK(abi_id_qp(&client, id, &(struct rdma_ep_cmd_create_qp) {}));
 	OK(abi_connect(&client, id, 0));
@@ -234,7 +233,7 @@ TEST_F(restrict, local_addresses)
 	EXPECT_EQ(-EACCES, abi_resolve_from(&self->s, self->id, &addr, &self->own, 1000));
 	memcpy(&e.src, &addr, sizeof(addr));
 	EXPECT_EQ(-EACCES, ABI(self->s.fd, CREATE_EP, &e));
-	/* To the unspecified address, and to one that the kernel chooses */
+	/* LISTEN binds to the unspecified address, RESOLVE_ADDR to one that the kernel chooses. */
 	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, unbound, 1));
 	OK(abi_resolve_addr(&self->s, unbound, &self->own, 1000));
 	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
@@ -274,7 +273,7 @@ TEST_F(restrict, peers)
 	struct rdma_ep_cmd_create_ep e;
 	__u32 ready;
 
-	/* Ready to connect, to a port that will not be granted */
+	/* An id that is ready to connect to a port that is not granted later */
 	other.sin_port = htons(PORT + 1);
 	OK(abi_tcp_client(&self->s, self->channel, &other, 0, &ready));
 	OK(abi_id_qp(&self->s, ready, &qp));
@@ -286,7 +285,7 @@ TEST_F(restrict, peers)
 	memset(&mapped.sin6_addr.s6_addr[10], 0xff, 2);
 	memcpy(&mapped.sin6_addr.s6_addr[12], &self->s.addr.sin_addr, 4);
 	EXPECT_EQ(-EACCES, abi_resolve_addr(&self->s, self->id, &mapped, 1000));
-	/* To itself, by way of the unspecified address */
+	/* The unspecified address leads to the host itself. */
 	other.sin_addr.s_addr = 0;
 	other.sin_port = htons(PORT);
 	EXPECT_EQ(-EACCES, abi_resolve_addr(&self->s, self->id, &other, 1000));
@@ -296,7 +295,7 @@ TEST_F(restrict, peers)
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 1000));
 }
 
-/* Less than is held refuses new objects; CAP_SYS_RESOURCE and CAP_IPC_LOCK do not help. */
+/* Limits below the charges refuse new objects, even with CAP_SYS_RESOURCE and CAP_IPC_LOCK. */
 TEST_F(restrict, limits)
 {
 	struct rdma_ep_cmd_restrict r = { .flags = LIMITS, .max_objects = 1000 };
@@ -369,7 +368,7 @@ TEST_F(restrict, inherited)
 	}
 	own.fd = fds[0];
 	EXPECT_EQ(1, abi_fdinfo(&own, "restriction"));
-	/* The next owner has them as well, and one that is added without an owner. */
+	/* The next owner has them as well, also one that is added while there is no owner. */
 	OK(abi_export(&own, 0));
 	OK(restrict_fd(fds[0], RDMA_EP_RESTRICT_IDS, NULL, 0));
 	adopted = FD(abi_adopt(fds[0]));
@@ -380,11 +379,14 @@ TEST_F(restrict, inherited)
 	EXPECT_EQ(-EPERM, abi_tcp_id(&own, channel, 0, &id));
 	OK(restrict_fd(own.fd, RDMA_EP_RESTRICT_DEVICES, NULL, 0));
 	EXPECT_EQ(-EACCES, ABI(own.fd, OPEN_DEVICE, &open));
-	/* Nothing of it is true of the others. */
+	/* The new restrictions do not apply to the other sessions. */
 	EXPECT_EQ(0, ABI(fds[1], OPEN_DEVICE, &open));
 	EXPECT_EQ(0, abi_tcp_id(&self->s, self->channel, 0, &id));
 
-	/* One limit for a session and those that are split off it. The new id, and its channel */
+	/*
+	 * A session and those that are split off it share one limit. It has room for the objects
+	 * and the channel, and for 4 more: the new id with its channel, and two PDs.
+	 */
 	OK(abi_charges(&self->s, &c));
 	limit.max_objects = c.objects + 1 + 4;
 	OK(ABI(self->s.fd, RESTRICT, &limit));
@@ -397,7 +399,7 @@ TEST_F(restrict, inherited)
 	OK(abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	EXPECT_EQ(-EDQUOT, abi_alloc_pd(&self->s, self->s.ctx, &pd));
 	EXPECT_EQ(-EDQUOT, ABI(own.fd, OPEN_DEVICE, &open));
-	/* The end of one makes room. */
+	/* The end of the session that was split off makes room. */
 	close(own.fd);
 	EXPECT_TRUE(ABI_UNTIL(!abi_alloc_pd(&self->s, self->s.ctx, &pd)));
 	close(fds[1]);
@@ -406,8 +408,8 @@ TEST_F(restrict, inherited)
 }
 
 /*
- * Every command in a session without any right and room: it fails if it uses one of them, and
- * works otherwise. A new command fails here until its row is right.
+ * Issues every command in a session without rights, and with limits of 0: a command that needs
+ * them fails, others work. A new command fails here until its row in commands.def is right.
  */
 TEST_F_TIMEOUT(restrict, session_without_rights_tries_everything, 300)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* For tests of restrictions: grants */
+/* Shared by the tests of restrictions */
 #ifndef ABI_RESTRICT_H
 #define ABI_RESTRICT_H
 

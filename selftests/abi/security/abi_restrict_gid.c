@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Restrictions of addresses where a GID, which has no port, is the address: QPs that a program
+ * Restrictions of addresses in commands that take a GID, which has no port: QPs that a program
  * connects, address handles, multicast groups and paths. iWARP has none of these.
  */
 #include <rdma/ib_user_sa.h>
@@ -51,7 +51,6 @@ static int set_path(const struct abi *s, __u32 id)
 	return ABI(s->fd, SET_OPTION, &path);
 }
 
-/* A GID names an address without ports. */
 TEST_F(gid, peers_by_gid)
 {
 	struct rdma_ep_grant grants[] = {
@@ -67,7 +66,7 @@ TEST_F(gid, peers_by_gid)
 	OK(abi_create_ah(&self->s, self->s.pd, &ah));
 	OK(ABI_DESTROY(&self->s, AH, ah));
 
-	/* All ports but one are not all that is there. */
+	/* A grant without port 0 does not include the GID. */
 	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_CONNECT, grants, 2));
 	EXPECT_EQ(-EACCES, abi_modify_qp(&self->s, self->rc.init.qp, &self->rtr));
 	EXPECT_EQ(QPS_INIT, abi_state_of(&self->s, self->rc.init.qp));
@@ -80,7 +79,7 @@ TEST_F(gid, peers_by_gid)
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, self->id, 1000));
 }
 
-/* With all ports of an address, all that is there can be reached. */
+/* A grant of all ports of an address includes its GID. */
 TEST_F(gid, peers_by_granted_gid)
 {
 	struct rdma_ep_grant grants[] = {
@@ -95,7 +94,7 @@ TEST_F(gid, peers_by_granted_gid)
 	EXPECT_EQ(0, abi_join(&self->s, self->ud_id, 1, 0, &mcast));
 }
 
-/* A path leaves from an address as well, by whatever ports. */
+/* A source GID needs a grant for its address, with any ports. */
 TEST_F(gid, local_gids)
 {
 	struct rdma_ep_grant other = grant(RDMA_EP_GRANT_BIND, "192.0.2.0", 24, 0, LAST_PORT);
@@ -109,7 +108,7 @@ TEST_F(gid, local_gids)
 	EXPECT_EQ(-EACCES, abi_modify_qp(&self->s, self->rc.init.qp, &self->rtr));
 }
 
-/* A program's path leads from and to anywhere, also if it has been set before. */
+/* A path that a program sets may begin and end anywhere: it is refused, even if set before. */
 TEST_F(gid, paths)
 {
 	const __u32 flags[] = { RDMA_EP_RESTRICT_BIND, RDMA_EP_RESTRICT_CONNECT };

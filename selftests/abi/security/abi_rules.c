@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rules of the administrator: devices that are not for all tasks, and the grammar.
+ * Rules of the administrator: devices that only some tasks may use, and the grammar.
  *
- * It would catch: a closed device that a task opens, sees or listens on; rules that are half in
- * force.
+ * The tests fail if a task opens a closed device, gets its attributes or listens on it, and if
+ * only a part of the rules takes effect.
  */
 #include <linux/capability.h>
 
@@ -15,7 +15,7 @@ static const char *device_rule(const struct abi *s, const char *condition)
 	static struct rdma_ep_device_info info;
 	static char rule[256];
 
-	/* A rule before may close the device to the caller. */
+	/* The previous rule may close the device to the caller. */
 	if (!info.dev_index)
 		abi_device_info(s, &info);
 	snprintf(rule, sizeof(rule), "device=%.64s %s", info.name, condition);
@@ -43,20 +43,20 @@ static int closed(void *arg)
 	CHECK(4, ABI(s.fd, QUERY_PORT, &port) == -EACCES);
 	channel = abi_channel(&s);
 	sin.sin_port = 0;
-	/* An id of an address of the device */
+	/* An id that is bound to the device's address */
 	CHECK(5, abi_tcp_id(&s, channel, 0, &id) == 0 && abi_bind(&s, id, &sin) == 0);
 	CHECK(6, ABI_ID_CMD(&s, LISTEN, id, 1) == -EACCES);
-	/* One that would listen on all devices */
+	/* An id that would listen on all devices */
 	CHECK(7, abi_tcp_id(&s, channel, 0, &id) == 0);
 	CHECK(8, abi_bind_to(&s, id, &any) == 0);
 	CHECK(9, ABI_ID_CMD(&s, LISTEN, id, 1) == -EACCES);
-	/* One that is to connect */
+	/* An id of a client */
 	CHECK(10, abi_tcp_id(&s, channel, 0, &id) == 0);
 	CHECK(11, abi_resolve(&s, channel, id, &old->addr) == 0);
 	CHECK(14, ABI_ID_CMD(&s, RESOLVE_ROUTE, id, 1000) == -EACCES);
 	abi_own_ep(&s, 4732, &e);
 	CHECK(12, ABI(s.fd, CREATE_EP, &e) == -EACCES);
-	/* A session that was passed on is as it was, but for the device. */
+	/* In a passed session the device cannot be opened, either. */
 	open_dev = (struct rdma_ep_cmd_open_device) { .dev_index = old->dev };
 	CHECK(13, ABI(old->fd, OPEN_DEVICE, &open_dev) == -EACCES);
 	return 0;
@@ -89,13 +89,13 @@ TEST_F(group, device_for_some_only)
 	EXPECT_NE(0, abi_child(opened, "/ep_test/b"));
 	OK(set_rules(device_rule(&s, "cgroup=/ep_*/a gid=0")));
 	EXPECT_NE(0, abi_child(opened, "/ep_test/a"));
-	/* Drivers; others are open. */
+	/* A rule for a driver; devices of other drivers stay open. */
 	OK(set_rules(s.mock ? "device=* gid=0" :
 		     s.iwarp ? "driver=siw gid=0" : "driver=rxe gid=0"));
 	EXPECT_EQ(0, abi_child(closed, &s));
 	OK(set_rules(s.iwarp ? "driver=rxe gid=0" : "driver=siw gid=0"));
 	EXPECT_EQ(0, abi_child(opened, NULL));
-	/* Two rules allow more, not less. */
+	/* One of several rules must allow the task. */
 	OK(set_rules("device=* gid=0\ndevice=* gid=1000"));
 	EXPECT_EQ(0, abi_child(opened, NULL));
 	abi_close(&s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What somebody without privileges gets: limits for all that is his together, nothing for being
- * root in a namespace of his own, and nothing from the kernel's own threads that work for him.
+ * Limits of unprivileged users: they apply to all sessions of a user together, to root in a user
+ * namespace, and to objects that a kernel thread creates for the user.
  */
 #include <sys/prctl.h>
 
@@ -9,10 +9,10 @@
 
 #define QKEY	0x11111111
 
-/* What the limits are is put back, whatever happens in between. */
+/* Parameters of the module */
 static const struct {
 	const char *name;
-	int value;			/* meanwhile; 0: what it is */
+	int value;			/* during the test; 0: unchanged */
 } limits[] = {
 	{ "user_max_objects", 262144 },
 	{ "user_max_queue_mb", 1024 },
@@ -53,7 +53,7 @@ static int another_user(void *arg)
 	return 0;
 }
 
-/* The session itself, its default context and PD count, too. */
+/* A session, its default context and its default PD count, too. */
 static int user_objects(void *arg)
 {
 	struct abi s[3];
@@ -67,17 +67,17 @@ static int user_objects(void *arg)
 	CHECK(5, abi_exhaust_pds(&s[1], &n) == -EDQUOT);
 	CHECK(6, n == 0);
 	CHECK(7, abi_create_cq(&s[1], -1, 8, 0, &cq) == -EDQUOT);
-	/* A third one can not even be furnished. */
+	/* A third session cannot get a context. */
 	CHECK(8, abi_open(&s[2]) == -EDQUOT);
 	abi_close(&s[2]);
-	/* What one gives back the other may have. */
+	/* The end of one session makes room for the other. */
 	abi_close(&s[0]);
 	CHECK(9, abi_exhaust_pds(&s[1], &n) == -EDQUOT);
 	CHECK(10, n == 27);
 	return 0;
 }
 
-/* Sessions and channels are files that one has by opening and asking, without an object. */
+/* Sessions and channels are files and not objects, but they count, too. */
 static int files_of_a_user(void *arg)
 {
 	int fd, n, chan;
@@ -105,14 +105,14 @@ TEST_F(unpriv, objects_of_a_user)
 {
 	test_param("user_max_objects", 30);
 	EXPECT_EQ(0, abi_child(user_objects, NULL));
-	/* Nothing is left of it, and others have their own. */
+	/* The charges have ended with the child, and another user has a limit of its own. */
 	EXPECT_EQ(0, abi_child(user_objects, NULL));
 	EXPECT_EQ(0, abi_child(another_user, NULL));
 	EXPECT_EQ(0, abi_child(files_of_a_user, NULL));
 	EXPECT_EQ(0, abi_child(user_objects, NULL));
 }
 
-/* CQs until there are no more; returns what they take together. */
+/* Creates CQs until that fails; returns the error. @n: number of CQs */
 static int exhaust_queues(struct abi *s, int *n)
 {
 	__u32 cq;
@@ -143,14 +143,14 @@ static int queues(void *arg)
 	CHECK(6, n > 2 && n < 50);
 	CHECK(7, exhaust_queues(&s[1], &m) == -EDQUOT);
 	/*
-	 * The session's limit, then what it leaves of the user's: half as much, of which
-	 * the small CQ takes a little. The second session alone could have n - 1.
+	 * The first session reaches its own limit, and leaves half as much of the user's, of
+	 * which the small CQ takes a little. The second session alone could have n - 1.
 	 */
 	CHECK(8, m == n / 2 - 1);
-	/* A session counts for who has opened it: another user has all of his. */
+	/* A session counts for the user that opened it: root's has its whole limit. */
 	CHECK(14, exhaust_queues(&roots, &m) == -EDQUOT);
 	CHECK(15, m == n);
-	/* Other queues come out of the same. */
+	/* Other queues count in the same limit. */
 	CHECK(9, abi_create_srq(&s[1], s[1].pd, 8000, 0, &srq) == -EDQUOT);
 	abi_qp_attr(&qp, QPT_RC, s[1].pd, cq, cq);
 	qp.init.max_send_wr = 8000;
@@ -158,7 +158,7 @@ static int queues(void *arg)
 	qp.init.max_send_wr = 1;
 	qp.init.max_recv_wr = 8000;
 	CHECK(12, ABI(s[1].fd, CREATE_QP, &qp) == -EDQUOT);
-	/* A receive queue that is not made takes nothing. */
+	/* A QP with an SRQ is not charged for a receive queue. */
 	abi_close(&s[0]);
 	CHECK(16, abi_create_srq(&s[1], s[1].pd, 8, 0, &qp.init.srq) == 0);
 	qp.init.max_recv_wr = 65536;
@@ -167,12 +167,12 @@ static int queues(void *arg)
 	return 0;
 }
 
-/* An SRQ that has been made so large, or was to be, keeps the slots that it got for it. */
+/* MODIFY_SRQ allocates slots first: the SRQ keeps them if the driver fails, or if it shrinks. */
 static int slots(void *arg)
 {
 	struct rdma_ep_cmd_srq_attr grow = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 3000 };
 	struct rdma_ep_cmd_srq_attr shrink = { .flags = RDMA_EP_SRQ_MAX_WR, .max_wr = 1 };
-	/* Refused by every driver: the limit is more than there can be. */
+	/* Every driver refuses a limit above max_wr. */
 	struct rdma_ep_cmd_srq_attr refused = {
 		.flags = RDMA_EP_SRQ_MAX_WR | RDMA_EP_SRQ_LIMIT, .max_wr = 3000, .srq_limit = 3001,
 	};
@@ -186,7 +186,7 @@ static int slots(void *arg)
 	grow.srq = srq[0];
 	shrink.srq = srq[0];
 	refused.srq = srq[1];
-	/* siw can not. */
+	/* siw does not resize SRQs. */
 	CHECK(4, ABI(s.fd, MODIFY_SRQ, &grow) == (s.iwarp ? -EOPNOTSUPP : 0));
 	CHECK(5, ABI(s.fd, MODIFY_SRQ, &shrink) == (s.iwarp ? -EOPNOTSUPP : 0));
 	grow.srq = srq[2];
@@ -194,7 +194,7 @@ static int slots(void *arg)
 	CHECK(7, ABI_DESTROY(&s, SRQ, srq[0]) == 0);
 	CHECK(8, ABI(s.fd, MODIFY_SRQ, &refused) < 0);
 	CHECK(9, ABI(s.fd, MODIFY_SRQ, &grow) == -EDQUOT);
-	/* The same once more is not charged once more. */
+	/* During the command both the old and the new size are charged. */
 	CHECK(10, ABI(s.fd, MODIFY_SRQ, &refused) == -EDQUOT);
 	CHECK(11, ABI_DESTROY(&s, SRQ, srq[1]) == 0);
 	CHECK(12, ABI(s.fd, MODIFY_SRQ, &grow) != -EDQUOT);
@@ -215,7 +215,7 @@ TEST_F(unpriv, queue_memory)
 	EXPECT_EQ(0, abi_child(queues, NULL));
 }
 
-/* rdma_cm's memory for ids is charged to no cgroup. */
+/* rdma_cm's memory for ids is charged to no cgroup, so it counts as queue memory. */
 static int ids(void *arg)
 {
 	struct abi s;
@@ -242,7 +242,7 @@ TEST_F(unpriv, memory_of_ids)
 	EXPECT_EQ(0, abi_child(ids, NULL));
 }
 
-/* Drivers have room for all READs that there may be of each QP. */
+/* Drivers allocate memory for the largest number of READs of each QP, which is charged. */
 static int reads(void *arg)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -271,7 +271,7 @@ TEST_F(unpriv, memory_for_reads)
 	EXPECT_EQ(0, abi_child(reads, NULL));
 }
 
-/* iw_cm and siw have room for all requests that may wait. */
+/* iw_cm and siw allocate memory for the whole backlog, which is charged. */
 static int listeners(void *arg)
 {
 	struct sockaddr_in sin;
@@ -302,7 +302,7 @@ struct pinning {
 	struct rdma_ep_cmd_reg_mr mr;
 };
 
-/* A process of its own, which has registered nothing yet. */
+/* Registers 1 MiB, in a process that has registered no other memory. */
 static int pin_mb(void *arg)
 {
 	struct pinning *p = arg;
@@ -332,7 +332,7 @@ static int pin(void *arg)
 	return 0;
 }
 
-/* Regions outlast their processes, each of which has an RLIMIT_MEMLOCK of its own. */
+/* RLIMIT_MEMLOCK is per process, but a region outlives its process. */
 TEST_F(unpriv, memory_of_a_user)
 {
 	test_param("user_max_pinned_mb", 2);
@@ -340,8 +340,8 @@ TEST_F(unpriv, memory_of_a_user)
 }
 
 /*
- * IPoIB needs InfiniBand, but rdma_cm finds out later: when the device of an address is
- * to be taken, so there is one of none.
+ * IPoIB needs InfiniBand, but rdma_cm checks that only when it chooses the device of an address,
+ * so the tests use the unspecified address, which has no device.
  */
 struct port_space {
 	const char *name;
@@ -354,7 +354,7 @@ static int bind_port(const struct abi *s, __u32 id, const void *addr, __u16 port
 	struct rdma_ep_cmd_bind_addr b = { .id = id };
 
 	memcpy(&b.addr, addr, sizeof(struct sockaddr_in6));
-	/* (It is in the same place for both families.) */
+	/* The port has the same offset in both families. */
 	((struct sockaddr_in *)&b.addr)->sin_port = htons(port);
 	return ABI(s->fd, BIND_ADDR, &b);
 }
@@ -371,7 +371,7 @@ static int resolve_from_port(const struct abi *s, __u32 id, const void *src,
 	return ABI(s->fd, RESOLVE_ADDR, &r);
 }
 
-/* An id of this port space gets privileged ports, or none, in whatever way. */
+/* BIND_ADDR and RESOLVE_ADDR accept privileged ports of the port space only if @privileged. */
 static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
 			 const struct port_space *space, const void *dst, bool privileged)
 {
@@ -402,7 +402,7 @@ static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
 	}
 	if (privileged)
 		return;
-	/* It was the port, and nothing has come of it. */
+	/* Only the port was wrong, and the ids are unchanged. */
 	EXPECT_TRUE(abi_quiet(channel));
 	LOGGED(EXPECT_EQ(0, bind_port(s, id[0], addr, 1024)), "%s, family %d", space->name, family);
 	LOGGED(EXPECT_EQ(0, resolve_from_port(s, id[1], addr, dst, 1025)),
@@ -412,7 +412,7 @@ static void expect_ports(struct __test_metadata *_metadata, const struct abi *s,
 	OK(ABI_DESTROY(s, ID, id[1]));
 }
 
-/* Of each port space, by each address, in a session that has got them before */
+/* The opener has the privilege, and loses it: the same session then gets no more such ports. */
 TEST(privileged_ports)
 {
 	static const struct port_space spaces[] = {
@@ -437,12 +437,12 @@ TEST(privileged_ports)
 	abi_close(&s);
 }
 
-/* Root in a user namespace, which may do everything to what belongs to that. */
+/* Becomes root in a user namespace, with all capabilities in that. */
 static int become_rootless(void)
 {
 	if (abi_become(1000))
 		return -1;
-	/* Who changes his uid may not write his own files in /proc, unless: */
+	/* After a change of its uid, a task cannot write its files in /proc without this. */
 	if (prctl(PR_SET_DUMPABLE, 1))
 		return -1;
 	if (unshare(CLONE_NEWUSER))
@@ -498,9 +498,9 @@ TEST_F(unpriv, root_in_a_user_namespace)
 }
 
 /*
- * A connection request makes an object of the listener's, in a kernel thread that
- * has every capability: it counts all the same. One that finds no room is not
- * answered (iWARP: rejected), so the peer asks again.
+ * A kernel thread, which has all capabilities, creates the id of a connection request. The id
+ * counts for the listener's session all the same. A request without room is not answered
+ * (iWARP: rejected), so the peer repeats it.
  */
 static int full_listener(void *arg)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Rights, limits, namespaces, and attacks on them.
+# Tests of rights, limits and namespaces, and attacks on them.
 
 vpath %.c abi/security
 
