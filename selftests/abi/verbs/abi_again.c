@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Endpoints that are created and destroyed one after another, whose CQs the device's kept
- * CQs serve: the kept ones do not stand in the way of anything, and do not stay.
+ * Endpoints that are created and destroyed repeatedly. The module keeps their idle CQs for later
+ * ones: these must not keep other objects busy, and are destroyed soon.
  */
 #include "abi_test.h"
 
@@ -67,7 +67,7 @@ static int unmake(struct _test_data_again *t, const struct endpoint *p)
 	return unmake_qp(t, p) ?: unmake_rest(t, p);
 }
 
-/* A PD can be freed at once, also if it is not the default one. */
+/* Kept CQs do not delay the end of a PD, even if it is not the default one. */
 TEST_F(again, pd_of_endpoint_freed_at_once)
 {
 	__u32 pd;
@@ -92,7 +92,7 @@ TEST_F(again, cq_outlives_qp)
 		OK(make(self, &self->a));
 		OK(unmake_qp(self, &self->a));
 		if (i & 1) {
-			/* Then it is not kept itself. */
+			/* A resized CQ is not kept. */
 			r.cq = self->a.e.qp.recv_cq.cq;
 			r.cqe = 40;
 			ABI(self->s.fd, RESIZE_CQ, &r);
@@ -104,7 +104,6 @@ TEST_F(again, cq_outlives_qp)
 	EXPECT_EQ(0, abi_objects_wait(&before));
 }
 
-/* A kept CQ serves a CQ of the user, then an endpoint again. */
 TEST_F(again, kept_cq_serves_user_and_endpoint)
 {
 	__u32 cq;
@@ -121,7 +120,7 @@ TEST_F(again, kept_cq_serves_user_and_endpoint)
 	}
 }
 
-/* More than are kept, and none for long; nothing is left when the session ends. */
+/* At most 24 CQs are kept, for a short time, and not after the end of the session. */
 TEST_F(again, kept_cqs_destroyed_soon)
 {
 	enum { MANY = 30 };
@@ -148,7 +147,6 @@ TEST_F(again, kept_cqs_destroyed_soon)
 	OK(abi_open(&self->s));
 }
 
-/* A connection with kept CQs is like one with new CQs. */
 TEST_F(again, kept_cqs_serve_connection)
 {
 	struct rdma_ep_cmd_get_request g = {

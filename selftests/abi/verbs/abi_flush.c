@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Connected QPs that are disconnected, or moved to ERR: what completes, and how often. */
+/* QPs are disconnected or moved to ERR: each request completes exactly once. */
 #include "abi_test.h"
 
 FIXTURE(flush) {
@@ -33,9 +33,8 @@ static int stop(struct abi *s, struct abi_end *e, bool by_modify)
 }
 
 /*
- * Everything that is posted completes exactly once. (What keeps sends on their
- * queue is a peer without a receive. iWARP's do not wait for one: those come when
- * the QP is in ERR. One that was disconnected is not, and takes none.)
+ * Sends wait on their queue as the peer has no receives. Those of iWARP would not wait, so they
+ * are posted in ERR. A disconnected QP of iWARP is not in ERR, and takes no sends.
  */
 TEST_F(flush, every_request_completes_once)
 {
@@ -76,8 +75,8 @@ TEST_F(flush, every_request_completes_once)
 }
 
 /*
- * As many as there is room for, none of which asks for a completion. If more
- * are taken than that, they must not push others out.
+ * Unsignalled sends fill the queue. If the device takes more than max_send_wr, these must not
+ * displace others.
  */
 TEST_F(flush, unsignalled_requests_flushed)
 {
@@ -102,7 +101,7 @@ TEST_F(flush, unsignalled_requests_flushed)
 	}
 }
 
-/* Without SIGNALED, too */
+/* With sq_sig_all, all sends complete. */
 TEST_F(flush, unsignalled_successes_report_nothing)
 {
 	struct rdma_ep_wc wc[4];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The data path as it is meant to be used: data arrives, completions are right,
- * queues fill up and empty.
+ * The data path in regular use: data arrives, completions are right, queues fill up and empty.
  */
 #include "abi_test.h"
 
@@ -39,7 +38,7 @@ static int post(struct _test_data_rc *self)
 	return ABI_POST(&self->s, SEND, self->p.end[0].qp.qp, &self->w, NULL);
 }
 
-/* So many empty messages, which have arrived when this returns: their receives' ids */
+/* Sends @num empty messages, and waits for them; their receives are numbered from @first. */
 static int empty_messages(struct _test_data_rc *self, int num, __u64 first)
 {
 	struct rdma_ep_wc wc[16];
@@ -59,19 +58,17 @@ static int sent(struct _test_data_rc *self, struct rdma_ep_wc *wc, int num)
 	return abi_wait(&self->s, self->p.end[0].cq[0], wc, num);
 }
 
-/* The next completion of the client's sends, or of the server's receives: a success */
+/* Take the next completion of the client's sends, or of the server's receives: a success. */
 #define SENT(_wr_id) \
 	EXPECT_WC(&self->s, self->p.end[0].cq[0], _wr_id, WC_SUCCESS)
 #define RECEIVED(_wr_id) \
 	EXPECT_WC(&self->s, self->p.end[1].cq[1], _wr_id, WC_SUCCESS)
 
-/* So many of the server's, which the caller checks */
 static int received(struct _test_data_rc *self, struct rdma_ep_wc *wc, int num)
 {
 	return abi_wait(&self->s, self->p.end[1].cq[1], wc, num);
 }
 
-/* The bytes are those of the other place. */
 static bool same(struct _test_data_rc *self, int to, __u32 at, int from, __u32 from_at, __u32 len)
 {
 	return !memcmp(self->buf[to] + at, self->buf[from] + from_at, len);
@@ -85,7 +82,6 @@ TEST_F(rc, send)
 	abi_fill(self->buf[0], LEN);
 	OK(recv_one(self, rid, 100, 6000));
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, sid);
-	/* Gathered from two places, with nothing in between */
 	abi_mr_sge(&self->w, &self->mr[0], 4000, 1500);
 	abi_mr_sge(&self->w, &self->mr[0], 7, 3000);
 	OK(post(self));
@@ -119,7 +115,7 @@ TEST_F(rc, send_with_imm)
 	EXPECT_STREQ("with", self->buf[1]);
 }
 
-/* A signalled request for memory of the server's, from or into the client's; 100 + opcode */
+/* Prepares a signalled request for the server's memory; its wr_id is 100 + opcode. */
 static struct rdma_ep_send_wr *rdma(struct _test_data_rc *self, __u32 opcode, __u32 remote,
 				    __u32 local, __u32 len)
 {
@@ -152,7 +148,7 @@ TEST_F(rc, write_and_read)
 	EXPECT_EQ(0, self->buf[0][8000]);
 }
 
-/* siw announces a READ when its data is there, and a WRITE when it has been sent. */
+/* siw completes a WRITE when it has been sent, perhaps before an earlier READ. */
 TEST_F(rc, read_before_write)
 {
 	static const __u32 ops[] = { WR_RDMA_READ, WR_RDMA_WRITE, WR_RDMA_WRITE };
@@ -161,7 +157,7 @@ TEST_F(rc, read_before_write)
 	struct rdma_ep_send_wr *wr;
 	bool first;
 
-	/* There are slots for 16 requests. */
+	/* The queue has 16 slots. */
 	for (int round = 0; round < 50; round++) {
 		abi_fill(self->buf[1], LEN);
 		abi_wrs_init(&self->w);
@@ -183,7 +179,7 @@ TEST_F(rc, read_before_write)
 	}
 }
 
-/* The queue is full of requests behind a READ, and is then emptied by an error. */
+/* A READ and WRITEs fill the queue; in ERR each completes once, in any order. */
 TEST_F(rc, read_before_many)
 {
 	struct rdma_ep_send_wr *wr;
@@ -244,7 +240,7 @@ TEST_F(rc, atomics)
 	EXPECT_EQ(0, remote[2] | remote[4]);
 }
 
-/* Up to what was granted, from memory that is registered nowhere */
+/* Lengths up to max_inline_data, from unregistered memory */
 TEST_F(rc, inline_data)
 {
 	__u32 max = self->p.end[0].qp.max_inline_data, len;
@@ -264,7 +260,7 @@ TEST_F(rc, inline_data)
 		wr = abi_wrs_send(&self->w, WR_SEND, 0, 0);
 		abi_inline(&self->w, wr, data, len);
 		LOGGED(ASSERT_EQ(0, post(self)), "%u bytes", len);
-		/* The caller's again */
+		/* The caller may reuse the list at once. */
 		memset(self->w.buf, 0xee, sizeof(self->w.buf));
 		EXPECT_EQ(len, RECEIVED(i).byte_len);
 		EXPECT_EQ(0, memcmp(self->buf[1], data, len));
@@ -274,7 +270,6 @@ TEST_F(rc, inline_data)
 	abi_inline(&self->w, wr, data, max + 1);
 	EXPECT_EQ(-EINVAL, post(self));
 
-	/* Written */
 	abi_fill(data, sizeof(data));
 	wr = rdma(self, WR_RDMA_WRITE, 9, 0, 0);
 	abi_inline(&self->w, wr, data, 64);
@@ -315,7 +310,7 @@ TEST_F(rc, zero_length_entries)
 	OK(post(self));
 	EXPECT_EQ(4, RECEIVED(1).byte_len);
 	EXPECT_STREQ("abc", self->buf[1]);
-	/* And nothing at all */
+	/* An empty entry alone */
 	OK(recv_one(self, 3, 0, LEN));
 	abi_wrs_send(&self->w, WR_SEND, SEND_SIGNALED, 4);
 	abi_sge(&self->w, 0, 0, 0);
@@ -323,7 +318,7 @@ TEST_F(rc, zero_length_entries)
 	EXPECT_EQ(0, RECEIVED(3).byte_len);
 }
 
-/* Many at once, only some of which complete; wr_ids come back as given. */
+/* Lists of 8 sends, two of which are signalled */
 TEST_F(rc, unsignalled)
 {
 	__u32 depth = self->p.end[0].qp.max_send_wr;
@@ -351,7 +346,7 @@ TEST_F(rc, unsignalled)
 	EXPECT_EQ(0, abi_poll(&self->s, self->p.end[0].cq[0], wc, 8));
 }
 
-/* A device may hold more than it grants, and says when it does not. */
+/* A device may take more than max_send_wr; when it takes no more, the post fails. */
 TEST_F(rc, send_queue_full)
 {
 	__u32 depth = self->p.end[0].qp.max_send_wr, posted, i, n = 0;
@@ -381,7 +376,7 @@ TEST_F(rc, send_queue_full)
 	SENT(1);
 }
 
-/* All of the list or nothing is posted, and that is @num. */
+/* A post of all sends or none returns @_ret, and reports @_num posted ones. */
 #define EXPECT_ALL(_ret, _num) ({					\
 	__u32 __posted;							\
 									\
@@ -389,7 +384,7 @@ TEST_F(rc, send_queue_full)
 	EXPECT_EQ(_num, __posted);					\
 })
 
-/* All of a list or nothing, however many batches it makes. */
+/* RDMA_EP_POST_ALL covers lists of several batches. */
 TEST_F(rc, all_or_nothing)
 {
 	__u32 depth = self->p.end[0].qp.max_send_wr;
@@ -407,11 +402,11 @@ TEST_F(rc, all_or_nothing)
 	}
 	abi_send_wrs(&self->w, depth + 1, SEND_SIGNALED, 0);
 	EXPECT_ALL(-ENOMEM, 0);
-	/* The rest wants sends that wait for receives. */
+	/* The rest needs sends that wait for receives. */
 	if (self->s.iwarp)
 		return;
 
-	/* Also if empty entries are left out of it */
+	/* A list with empty entries, which are left out */
 	abi_wrs_init(&self->w);
 	for (__u32 i = 0; i < depth - 1; i++) {
 		abi_send_wr(&self->w, WR_SEND, SEND_SIGNALED, i);
@@ -425,7 +420,7 @@ TEST_F(rc, all_or_nothing)
 		OK(recv_one(self, i, 0, LEN));
 		EXPECT_EQ(4, RECEIVED(i).byte_len);
 	}
-	/* Their completions wait; that makes room */
+	/* The post drains the CQ, which makes room. */
 	OK(recv_one(self, depth, 0, LEN));
 	OK(recv_one(self, depth, 0, LEN));
 	usleep(50000);
@@ -446,7 +441,7 @@ TEST_F(rc, recv_queue_full)
 	EXPECT_EQ(depth, posted);
 	OK(abi_post_empty_send(&self->s, self->p.end[0].qp.qp, 0, 1));
 	RECEIVED(0);
-	/* The place that has become free is the only one. */
+	/* One slot is free. */
 	EXPECT_EQ(0, recv_one(self, 1, 0, 0));
 	EXPECT_EQ(-ENOMEM, recv_one(self, 2, 0, 0));
 }
@@ -458,28 +453,28 @@ TEST_F(rc, poll)
 	char *page;
 	int ret;
 
-	/* Nothing to write, nowhere to write it */
+	/* Without completions the address does not matter. */
 	EXPECT_EQ(0, ABI(self->s.fd, POLL_CQ, &p));
 	EXPECT_EQ(0, p.num);
 	OK(empty_messages(self, 12, 600));
 	p.max = 0;
 	EXPECT_EQ(0, ABI(self->s.fd, POLL_CQ, &p));
 	EXPECT_EQ(0, p.num);
-	/* A bad array does not lose any, however often. */
+	/* Completions are not lost by a bad array, */
 	for (int i = 0; i < 3; i++) {
 		p.max = i == 1 ? ~0U : 16;
 		p.wcs = i == 2 ? 0xffff888000000000ULL : 16;
 		EXPECT_EQ(-EFAULT, ABI(self->s.fd, POLL_CQ, &p));
 	}
 	page = abi_map(8192);
-	/* Nor does a structure that cannot be written back. */
+	/* nor by a read-only structure. */
 	p.size = sizeof(p);
 	p.wcs = (uintptr_t)wc;
 	memcpy(page, &p, sizeof(p));
 	mprotect(page, 4096, PROT_READ);
 	EXPECT_EQ(-EFAULT, abi_raw(self->s.fd, RDMA_EP_IOC_POLL_CQ, page));
 	mprotect(page, 4096, PROT_READ | PROT_WRITE);
-	/* Two entries fit, the third is in a hole: what was written counts. */
+	/* Two entries fit, the third is not mapped: only written completions are consumed. */
 	munmap(page + 4096, 4096);
 	ASSERT_EQ(2, abi_wait(&self->s, p.cq, wc, 2));
 	p.wcs = (uintptr_t)page + 4096 - 2 * sizeof(wc[0]);
@@ -498,7 +493,7 @@ TEST_F(rc, poll)
 	EXPECT_EQ(0, abi_poll(&self->s, p.cq, wc, 16));
 }
 
-/* siw reports that it has reset a QP, and has not: its further completions are delivered. */
+/* siw reports success for RESET but does not reset the QP: later completions are delivered. */
 TEST_F(rc, reset_of_nothing)
 {
 	struct rdma_ep_wc wc;
@@ -542,7 +537,7 @@ static void *post_on(void *arg)
 	return NULL;
 }
 
-/* What does not fit into a queue is looked at while the queue goes away. */
+/* Posts that find the queue full drain its CQ, while another task destroys the QP. */
 TEST_F(rc, no_room_while_destroyed)
 {
 	struct poster p = { .rc = self };
@@ -555,7 +550,7 @@ TEST_F(rc, no_room_while_destroyed)
 		OK(abi_pair_open(&self->s, &pair));
 		p.qp = pair.end[0].qp.qp;
 		depth = pair.end[0].qp.max_send_wr;
-		/* Nobody receives these; and siw's are announced where nobody looks. */
+		/* The peer has no receives; siw completes these sends, but they are not polled. */
 		abi_send_wrs(&self->w, depth / 2, SEND_SIGNALED, 0);
 		OK(ABI_POST(&self->s, SEND, p.qp, &self->w, NULL));
 		abi_wrs_init(&self->w);
@@ -567,7 +562,7 @@ TEST_F(rc, no_room_while_destroyed)
 		usleep(abi_random() % 3000);
 		EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, p.qp));
 		pthread_join(thread, NULL);
-		/* (siw's has room again; and a connection that ends is none.) */
+		/* With siw, the post may find room, or the connection may have ended. */
 		EXPECT_TRUE(p.ret == -ENOENT || p.ret == -EIO ||
 			    (self->s.iwarp && (!p.ret || p.ret == -ENOTCONN))) {
 			TH_LOG("round %d: %d", round, p.ret);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Shared receive queues: what is received, the limit's event, and how much they hold. */
+/* Shared receive queues: messages, SRQ_LIMIT_REACHED, and the size of the queue */
 #include "abi_test.h"
 
 FIXTURE(srq) {
@@ -31,7 +31,7 @@ TEST_F(srq, shared_receive_queue)
 	unsigned int seen = 0;
 	struct rdma_ep_wc wc[2];
 
-	/* Not by way of its QP */
+	/* The QP itself takes no receives. */
 	EXPECT_EQ(-EINVAL, abi_post_empty_recv(&self->s, p->end[1].qp.qp, 0));
 	for (int i = 0; i < 4; i++) {
 		abi_recv_wr(&self->w, 700 + i);
@@ -54,11 +54,11 @@ TEST_F(srq, shared_receive_queue)
 		EXPECT_STREQ("shared", self->buf + 64 * (wc[i].wr_id - 700));
 	}
 	EXPECT_EQ(2, __builtin_popcount(seen));
-	/* Two are left, less than three. */
+	/* Two receives are left, less than srq_limit. */
 	EXPECT_ASYNC(self->s.async_fd, EVENT_SRQ_LIMIT_REACHED, 321);
 }
 
-/* What has been received waits in the CQ, however much that is, and the SRQ has room. */
+/* Unpolled completions do not take up room in the SRQ. */
 TEST_F(srq, shared_receive_queue_not_filled_by_completions)
 {
 	struct abi_pair *p = &self->p;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What may be posted to which QP in which state, and what becomes of it when the QP changes.
+ * The opcodes, flags and states with which a QP accepts a request, and the end of requests when
+ * the QP is moved to another state or destroyed.
  */
 #include "abi_test.h"
 
 #define LEN	4096
 #define QKEY	0x11111111
 
-/* Two QPs without ids, connected with each other (UD: able to be). */
+/* Two QPs without ids, which send to each other */
 struct raw {
 	struct abi s;
 	__u32 type;
@@ -30,9 +31,9 @@ FIXTURE_VARIANT(type) {
 
 #define OP(_name) (1U << WR_##_name)
 
-/* What writes to local memory has no data of its own. */
+/* These write to local memory, and have no inline data. */
 #define SINKS	(OP(RDMA_READ) | OP(CMP_AND_SWP) | OP(FETCH_AND_ADD))
-/* What takes a receive of the peer's */
+/* These use a receive of the peer. */
 #define MESSAGES \
 	(OP(SEND) | OP(SEND_WITH_IMM) | OP(SEND_WITH_INV) | OP(RDMA_WRITE_WITH_IMM))
 #define RC_OPCODES \
@@ -122,7 +123,7 @@ static int ready(struct raw *r)
 	return to_init(r, 0) ?: to_init(r, 1) ?: to_rts(r, 0) ?: to_rts(r, 1);
 }
 
-/* A send that is right in every respect, but perhaps for its opcode and flags. */
+/* Builds a send in which only opcode and flags may be wrong. */
 static struct rdma_ep_send_wr *build_flags(struct raw *r, __u32 opcode, __u32 flags, __u64 wr_id)
 {
 	struct rdma_ep_send_wr *wr;
@@ -162,7 +163,7 @@ static bool has(__u32 set, __u32 op)
 	return op < 32 && (set & (1U << op));
 }
 
-/* What rdma_ep.h says of flags, and ibv_post_send(3) of data that goes inline */
+/* The rules of rdma_ep.h for flags, and of ibv_post_send(3) for inline data */
 static bool allowed(const struct abi *s, __u32 opcodes, __u32 op, __u32 flags)
 {
 	if (!has(opcodes, op) || (flags & ~ALL_FLAGS) || ((flags & SEND_INLINE) && has(SINKS, op)))
@@ -171,7 +172,7 @@ static bool allowed(const struct abi *s, __u32 opcodes, __u32 op, __u32 flags)
 			      ((flags & SEND_INLINE) && op == WR_SEND_WITH_INV));
 }
 
-/* It is carried out, and says so only if it is to; the message after it does. */
+/* The request succeeds, and completes only if signalled; the message after it completes. */
 static void expect_done(struct __test_metadata *_metadata, struct raw *r, __u32 op, __u32 flags)
 {
 	int i, want = 2 + has(MESSAGES, op) + !!(flags & SEND_SIGNALED);
@@ -191,7 +192,7 @@ static void expect_done(struct __test_metadata *_metadata, struct raw *r, __u32 
 	}
 }
 
-/* It is taken, to be told that the QP is in ERR, whatever it would do. */
+/* The QP is in ERR: it accepts any request, and flushes it. */
 static void expect_flushed(struct __test_metadata *_metadata, struct raw *r, __u32 op, __u32 flags)
 {
 	build_flags(r, op, flags, 3);
@@ -199,7 +200,7 @@ static void expect_flushed(struct __test_metadata *_metadata, struct raw *r, __u
 	EXPECT_WC(&r->s, r->cq, 3, WC_WR_FLUSH_ERR);
 }
 
-/* Each opcode with all that flags can be; unknown bits one at a time. */
+/* Tests each opcode with all combinations of flags, and with each unknown bit. */
 static void cross(struct __test_metadata *_metadata, struct raw *r, __u32 opcodes, bool in_error)
 {
 	static const __u32 far[] = {
@@ -219,7 +220,7 @@ static void cross(struct __test_metadata *_metadata, struct raw *r, __u32 opcode
 			} else if (in_error) {
 				expect_flushed(_metadata, r, op, flags);
 			} else if (op != WR_SEND_WITH_INV) {
-				/* (No key of user memory can be invalidated.) */
+				/* No key of user memory can be invalidated. */
 				expect_done(_metadata, r, op, flags);
 			}
 		}
@@ -235,8 +236,8 @@ TEST_F(type, opcodes)
 }
 
 /*
- * The same on a connection, also over iWARP; there the CM moves a QP to RTS, but not to
- * ERR, where keys do not matter.
+ * The same for a QP of a connection, also over iWARP, where only the CM moves a QP to RTS. The
+ * QP is in ERR, where keys do not matter.
  */
 TEST(opcodes_of_a_connection)
 {
@@ -262,7 +263,7 @@ TEST_F(type, states)
 	struct rdma_ep_wc wc[4];
 	__u32 posted;
 
-	/* RESET: neither */
+	/* RESET: neither sends nor receives */
 	build(r, WR_SEND, 1);
 	EXPECT_EQ(-EINVAL, ABI_POST(&r->s, SEND, r->qp[0].qp, &r->w, &posted));
 	EXPECT_EQ(0, posted);
@@ -279,7 +280,7 @@ TEST_F(type, states)
 	EXPECT_EQ(0, post_send(r));
 	ASSERT_EQ(2, abi_wait(&r->s, r->cq, wc, 2));
 	EXPECT_EQ(1 + 4, wc[0].wr_id + wc[1].wr_id);
-	/* ERR: both, to be told so */
+	/* ERR: both, which are flushed */
 	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
 	build(r, WR_SEND, 5);
 	EXPECT_EQ(0, post_send(r));
@@ -288,16 +289,15 @@ TEST_F(type, states)
 	EXPECT_EQ(3 + 5 + 6, wc[0].wr_id + wc[1].wr_id + wc[2].wr_id);
 	for (int i = 0; i < 3; i++)
 		EXPECT_EQ(WC_WR_FLUSH_ERR, wc[i].status);
-	/* And RESET again */
 	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_RESET));
 	EXPECT_EQ(-EINVAL, post_send(r));
 	EXPECT_EQ(-EINVAL, post_recv(r, 0, 7));
 }
 
 /*
- * rxe believes the state that it is told, and from Linux 6.12 on takes all attributes
- * at any time where the state stays: a QP that is brought back to life without its
- * queues, a responder that loses its resources while it uses them. (RXE-17)
+ * rxe does not check cur_qp_state, and from Linux 6.12 on accepts any attribute if the state
+ * stays: a QP in ERR would continue with flushed queues, a responder would lose resources that it
+ * is using. (RXE-17)
  */
 TEST_F(type, wrong_current_state_refused)
 {
@@ -309,7 +309,7 @@ TEST_F(type, wrong_current_state_refused)
 									\
 	abi_modify_qp(&r->s, r->qp[0].qp, &__attr);			\
 })
-	/* Nothing but a state can be changed in RESET. */
+	/* In RESET only the state can be changed. */
 	EXPECT_EQ(-EINVAL, MODIFY(QP_SQ_PSN));
 	EXPECT_EQ(-EINVAL, MODIFY(QP_TIMEOUT | QP_RETRY_CNT));
 	OK(ready(r));
@@ -317,10 +317,10 @@ TEST_F(type, wrong_current_state_refused)
 	EXPECT_EQ(-EOPNOTSUPP, MODIFY(QP_MAX_DEST_RD_ATOMIC, .max_dest_rd_atomic = 4));
 	EXPECT_EQ(-EOPNOTSUPP, MODIFY(QP_MAX_DEST_RD_ATOMIC | QP_CUR_STATE,
 				      .max_dest_rd_atomic = 4, .cur_qp_state = QPS_SQD));
-	/* What may be changed in RTS */
+	/* RTS allows this attribute. */
 	if (rc)
 		EXPECT_EQ(0, MODIFY(QP_MIN_RNR_TIMER, .min_rnr_timer = 7));
-	/* The truth is no harm. */
+	/* The correct current state is accepted. */
 	EXPECT_EQ(0, MODIFY(QP_STATE | QP_CUR_STATE, .cur_qp_state = QPS_RTS, .qp_state = QPS_RTS));
 	OK(abi_qp_state(&r->s, r->qp[0].qp, QPS_ERR));
 	EXPECT_EQ(-EINVAL, MODIFY(QP_STATE | QP_CUR_STATE | QP_SQ_PSN |
@@ -330,7 +330,7 @@ TEST_F(type, wrong_current_state_refused)
 #undef MODIFY
 }
 
-/* What was in the queues is gone without a completion, and so is its place. */
+/* Requests end without completions, and their slots are free again. */
 TEST_F(type, reset_empties_queues)
 {
 	struct raw *r = &self->raw;
@@ -351,7 +351,7 @@ TEST_F(type, reset_empties_queues)
 	EXPECT_EQ(-ENOMEM, post_recv(r, 0, i));
 }
 
-/* A CQ shared with a QP that is gone has nothing but what was posted. */
+/* The CQ of a destroyed QP and another one has no completions but those of their requests. */
 TEST_F(type, destroy_with_completions)
 {
 	struct raw *r = &self->raw;
@@ -366,7 +366,7 @@ TEST_F(type, destroy_with_completions)
 		OK(abi_qp_state(&r->s, r->qp[which].qp, QPS_ERR));
 	}
 	OK(ABI_DESTROY(&r->s, QP, r->qp[0].qp));
-	/* Its number, and what it leaves in memory, is soon another's. */
+	/* New QPs reuse its number and its memory. */
 	for (int i = 0; i < 4; i++) {
 		struct rdma_ep_qp_init other;
 
@@ -457,9 +457,9 @@ TEST_F(datagram, datagram_received)
 }
 
 /*
- * The address may go as soon as the request is posted: the datagram has left by then, or it is the
- * request that fails. (rxe looks for the address when it sends; newer ones send in a work item, and
- * end in the error state, which flushes the request with the error of its own or the flush's.)
+ * The AH may be destroyed right after the post: the datagram has been sent, or the request fails.
+ * rxe looks the AH up when it sends. Newer versions send in a work item, and the QP enters ERR:
+ * the request completes with its own error or is flushed.
  */
 TEST_F(datagram, ah_destroyed_after_post)
 {
@@ -498,7 +498,7 @@ TEST_F(datagram, privileged_qkey)
 	EXPECT_EQ(0, post_send(r));
 }
 
-/* A CQ that is too small: told once, and nothing else is disturbed. */
+/* An overrun CQ raises one event, and does not affect another CQ. */
 TEST_F(type, cq_overflow)
 {
 	struct raw *r = &self->raw;

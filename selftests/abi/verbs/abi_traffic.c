@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two ends that post all kinds of requests at random, and a model of what must come of
- * them: each request that is to be announced is, once, in its turn; nothing is refused
- * that there is room for; data and receives are those of the request.
+ * Two ends post random requests, and a model checks the results: each signalled request completes
+ * once, in order; posts succeed while the queue has room; data and receives match the requests.
  */
 #include "abi_test.h"
 
 #define DEPTH		24		/* of send and receive queues */
-#define SENDS		10		/* that use receives, on their way */
+#define SENDS		10		/* in flight that use receives */
 #define BLOCK		256
 #define BLOCKS		(4 * DEPTH)
 #define REQUESTS	1500		/* of each end */
-#define QUIET		6		/* at most so many in a row unannounced */
+#define QUIET		6		/* most unsignalled requests in a row */
 
-/* Requests have numbers from 0; number % BLOCKS is where their data is. */
+/* Requests are numbered from 0; number % BLOCKS is the index of their data. */
 struct request {
 	__u32 opcode;
 	__u32 sum;			/* of FETCH_ADDs before */
 	bool announced, done;
-	bool implied;			/* done, as what is behind it is */
+	bool implied;			/* done, as a later one is */
 };
 
-/* What each end has in memory. */
 struct memory {
 	char from[BLOCKS][BLOCK];	/* WRITEs and SENDs */
 	char into[BLOCKS][BLOCK];	/* READs */
@@ -36,11 +34,11 @@ struct side {
 	struct memory *m;
 	struct rdma_ep_cmd_reg_mr mr;
 	struct request all[REQUESTS];
-	__u32 posted, oldest;		/* not known to be done */
+	__u32 posted, oldest;		/* oldest: the first that may not be done */
 	__u32 quiet;
 	__u32 adds;
-	__u32 arriving;			/* SENDs and the like that have not arrived */
-	__u32 sends[REQUESTS];		/* their numbers, in turn */
+	__u32 arriving;			/* that use receives and have not arrived */
+	__u32 sends[REQUESTS];		/* numbers of those that use receives */
 	__u32 nr_sends, nr_arrived;
 	__u32 nr_recvs;
 };
@@ -56,7 +54,7 @@ FIXTURE(traffic) {
 FIXTURE_VARIANT(traffic) {
 	bool sig_all;
 	bool fenced;
-	bool cut;			/* by an error in the middle */
+	bool cut;			/* ERR ends the traffic */
 };
 
 FIXTURE_VARIANT_ADD(traffic, some_announced) {};
@@ -118,7 +116,7 @@ static int receive(struct _test_data_traffic *self, int end)
 }
 
 /*
- * An end of siw's that waits for the answer to a READ answers none itself: two that do
+ * siw does not respond to READs while it waits for the response to one: if both ends READ, they
  * wait for each other for ever.
  */
 static __u32 choose(struct _test_data_traffic *self, int end)
@@ -136,7 +134,7 @@ static __u32 choose(struct _test_data_traffic *self, int end)
 	return op;
 }
 
-/* Adds the next request of the end to what is going to be posted. */
+/* Adds the next request of the end to the list. */
 static void add(struct _test_data_traffic *self, int end, bool sig_all, bool fenced)
 {
 	struct side *a = &self->side[end], *b = &self->side[!end];
@@ -187,14 +185,14 @@ static void add(struct _test_data_traffic *self, int end, bool sig_all, bool fen
 		wr->remote_addr = 0;
 		wr->rkey = 0;
 	}
-	/* iWARP reads into one piece. */
+	/* A READ of iWARP has one entry. */
 	cut = op == WR_RDMA_READ && self->s.iwarp ? 0 : abi_random() % BLOCK;
 	if (cut)
 		abi_sge(&self->w, (uintptr_t)local, cut, a->mr.lkey);
 	abi_sge(&self->w, (uintptr_t)local + cut, BLOCK - cut, a->mr.lkey);
 }
 
-/* Some more, as many as there is room for. */
+/* Posts up to 4 requests, if there is room. */
 static int post(struct _test_data_traffic *self, int end, bool sig_all, bool fenced)
 {
 	struct side *a = &self->side[end];
@@ -206,7 +204,7 @@ static int post(struct _test_data_traffic *self, int end, bool sig_all, bool fen
 	return self->w.num ? ABI_POST(&self->s, SEND, self->p.end[end].qp.qp, &self->w, NULL) : 0;
 }
 
-/* What was announced, and what is in front of it. */
+/* Checks a completion, and the state of requests before it. */
 static int sent(struct _test_data_traffic *self, int end, const struct rdma_ep_wc *wc)
 {
 	struct side *a = &self->side[end], *b = &self->side[!end];
@@ -214,7 +212,7 @@ static int sent(struct _test_data_traffic *self, int end, const struct rdma_ep_w
 	struct request *r = &a->all[n];
 
 	CHECK(31, n < a->posted);
-	/* siw may still cut off a READ that nobody would have heard of. */
+	/* An unsignalled READ of siw may still fail after a later request has completed. */
 	if (r->implied && self->s.iwarp && self->cutting && reads(r->opcode)) {
 		CHECK(32, wc->status);
 		r->implied = false;
@@ -222,7 +220,7 @@ static int sent(struct _test_data_traffic *self, int end, const struct rdma_ep_w
 	}
 	CHECK(1, n >= a->oldest);
 	CHECK(2, !r->done);
-	/* What fails is announced in any case. */
+	/* A failed request completes in any case. */
 	CHECK(3, r->announced || wc->status);
 	r->done = true;
 	for (__u32 i = a->oldest; i < n; i++) {
@@ -230,7 +228,7 @@ static int sent(struct _test_data_traffic *self, int end, const struct rdma_ep_w
 
 		if (before->done)
 			continue;
-		/* siw lets a READ take its time. */
+		/* siw may complete a READ after later requests. */
 		CHECK(4, !before->announced || (self->s.iwarp && reads(before->opcode) &&
 						!reads(r->opcode)) || wc->status);
 		if (!before->announced) {
@@ -241,7 +239,7 @@ static int sent(struct _test_data_traffic *self, int end, const struct rdma_ep_w
 	while (a->oldest < a->posted && a->all[a->oldest].done)
 		a->oldest++;
 	if (wc->status) {
-		/* siw may find out while it sends, or reads. */
+		/* siw may be sending the request or waiting for a READ response. */
 		CHECK(5, wc->status == WC_WR_FLUSH_ERR || (self->s.iwarp && self->cutting &&
 							   (wc->status == WC_LOC_QP_OP_ERR ||
 							    wc->status == WC_GENERAL_ERR)));
@@ -257,7 +255,7 @@ static int sent(struct _test_data_traffic *self, int end, const struct rdma_ep_w
 	case WR_RDMA_WRITE:
 	case WR_RDMA_WRITE_WITH_IMM:
 		CHECK(8, wc->opcode == WC_OP_RDMA_WRITE);
-		/* Over iWARP it is under way, and may be cut off. */
+		/* Over iWARP the data may not have arrived, and may be lost. */
 		CHECK(9, (self->s.iwarp && self->cutting) ||
 		      filled(b->m->taken[block], n, r->opcode));
 		break;
@@ -289,7 +287,7 @@ static int received(struct _test_data_traffic *self, int end, const struct rdma_
 	return receive(self, end);
 }
 
-/* Takes what there is of both ends: how many, or what is wrong. */
+/* Takes completions of both ends. Returns their number, or a negative number of a check. */
 static int take(struct _test_data_traffic *self)
 {
 	struct rdma_ep_wc wc[8];
@@ -327,7 +325,7 @@ static bool finished(const struct _test_data_traffic *self)
 	return true;
 }
 
-/* All that is posted ends, once each. */
+/* Moves both QPs to ERR: each request completes once. */
 static int cut(struct _test_data_traffic *self)
 {
 	long end = abi_now_ms() + ABI_WAIT_MS;
@@ -341,7 +339,7 @@ static int cut(struct _test_data_traffic *self)
 		struct side *a = &self->side[i];
 		__u32 last = a->posted;
 
-		/* Those that nobody hears of are done when what is behind them is. */
+		/* Unsignalled requests are done when a later one completes. */
 		while (last > a->oldest && !a->all[last - 1].announced)
 			last--;
 		while (a->oldest < last && abi_now_ms() < end) {

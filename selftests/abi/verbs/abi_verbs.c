@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Verbs objects: what creating, changing and asking gives, and all errors.
+ * Verbs objects: the results of creating, modifying and querying them, and all errors
  */
 #include "abi_test.h"
 
@@ -41,7 +41,7 @@ TEST_F(verbs, mr)
 	struct rdma_ep_cmd_reg_mr a, b, c = {};
 
 	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, MB, AC_ALL, &a));
-	/* The same memory again, in part, at odd addresses, one byte */
+	/* One byte of the same memory, at an odd address */
 	OK(abi_reg_mr(&self->s, self->s.pd, self->mem + 4001, 1, 0, &b));
 	EXPECT_NE(0, a.mr);
 	EXPECT_NE(a.mr, b.mr);
@@ -58,7 +58,7 @@ TEST_F(verbs, mr)
 	if (!self->s.iwarp) {
 		c.iova++;
 		EXPECT_EQ(-EINVAL, ABI(self->s.fd, REG_MR, &c));
-		/* It ends just below 2^64, or behind that. */
+		/* The iova ends just below 2^64, and beyond. */
 		c.iova = -5000ULL & ~4095ULL;
 		c.addr = (uintptr_t)self->mem;
 		EXPECT_EQ(0, ABI(self->s.fd, REG_MR, &c));
@@ -80,8 +80,8 @@ TEST_F(verbs, mr_range)
 	EXPECT_EQ(-EINVAL, reg(self, (void *)-1UL, 2, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EINVAL, reg(self, self->mem, -(uintptr_t)self->mem + 1, AC_LOCAL_WRITE));
 	/*
-	 * More than there can be: refused before a list of it is made, as all that is not
-	 * there. A page's number has 32 bits.
+	 * These are larger than any memory, and fail before a list of their pages is allocated.
+	 * The number of pages has 32 bits.
 	 */
 	for (int i = 35; i < 47; i++) {
 		int ret = i < 44 ? -EFAULT : -EINVAL;
@@ -90,7 +90,7 @@ TEST_F(verbs, mr_range)
 		EXPECT_EQ(ret, reg(self, self->mem, (1UL << i) + 4096, AC_LOCAL_WRITE));
 	}
 	EXPECT_EQ(-EINVAL, reg(self, (void *)-4096UL, 1, AC_LOCAL_WRITE));
-	/* Not mapped, in whole or in part; the kernel's */
+	/* Memory that is not mapped, in whole or in part; kernel memory */
 	EXPECT_EQ(-EFAULT, reg(self, NULL, 4096, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EFAULT, reg(self, (void *)0xffff888000000000UL, 4096, AC_LOCAL_WRITE));
 	munmap(self->mem + 8192, 4096);
@@ -98,7 +98,7 @@ TEST_F(verbs, mr_range)
 	EXPECT_EQ(-EFAULT, reg(self, self->mem + 8192, 1, 0));
 	EXPECT_EQ(-EFAULT, reg(self, self->mem + 8191, 2, 0));
 	EXPECT_EQ(0, reg(self, self->mem, 8192, AC_LOCAL_WRITE));
-	/* To be written, but read-only */
+	/* Write access to read-only memory */
 	EXPECT_EQ(-EFAULT, reg(self, ro, 8192, AC_LOCAL_WRITE));
 	EXPECT_EQ(-EFAULT, reg(self, ro, 8192, AC_ALL));
 }
@@ -112,7 +112,7 @@ TEST_F(verbs, mr_access)
 
 	OK(uname(&u));
 	old = !strncmp(u.release, "6.1.", 4);
-	/* Every combination of the basic ones */
+	/* Every combination of the basic flags */
 	for (a = 0; a <= AC_ALL; a++) {
 		bool ok = (a & AC_LOCAL_WRITE) || !(a & (AC_REMOTE_WRITE | AC_REMOTE_ATOMIC));
 
@@ -125,7 +125,7 @@ TEST_F(verbs, mr_access)
 		if (a & (AC_ALL | IB_UVERBS_ACCESS_OPTIONAL_RANGE)) {
 			LOGGED(EXPECT_EQ(0, ret), "access bit %u", bit);
 		} else if (!old && (bit == 8 || bit == 9)) {
-			/* FLUSH: rxe's; the second of persistent memory */
+			/* FLUSH: rxe only; bit 9 needs persistent memory */
 			LOGGED(EXPECT_EQ(self->s.iwarp ? -EOPNOTSUPP : bit == 8 ? 0 : -EINVAL, ret),
 			       "access bit %u", bit);
 		} else if (a & (IB_UVERBS_ACCESS_MW_BIND | IB_UVERBS_ACCESS_ZERO_BASED |
@@ -146,23 +146,23 @@ static int memlock(void *arg)
 	char *mem = self->mem;
 	int ret;
 
-	/* Root may lock what it likes, others what they may. */
+	/* CAP_IPC_LOCK exempts root. */
 	CHECK(1, setrlimit(RLIMIT_MEMLOCK, &r) == 0);
-	/* (siw of old kernels has the limit for root as well.) */
+	/* siw of Linux 6.1 has the limit for root as well (SIW-26). */
 	ret = reg(self, mem, MB, AC_LOCAL_WRITE);
 	CHECK(2, !ret || (s->iwarp && ret == -ENOMEM));
 	CHECK(3, abi_become_nobody() == 0);
 	CHECK(4, abi_reg_mr(s, s->pd, mem, MB, AC_LOCAL_WRITE, &mr[0]) == -ENOMEM);
 	CHECK(5, abi_reg_mr(s, s->pd, mem, 32768, AC_LOCAL_WRITE, &mr[0]) == 0);
 	CHECK(6, abi_reg_mr(s, s->pd, mem + 32768, 32768, AC_LOCAL_WRITE, &mr[1]) == 0);
-	/* The limit is for all together, and what has gone is not counted. */
+	/* The limit is for the sum of regions, without destroyed ones. */
 	CHECK(7, abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]) == -ENOMEM);
 	CHECK(8, ABI_DESTROY(s, MR, mr[0].mr) == 0);
 	CHECK(9, abi_reg_mr(s, s->pd, mem, 4096, AC_LOCAL_WRITE, &mr[2]) == 0);
 	return 0;
 }
 
-/* Pinned pages are the caller's, not the session's. */
+/* Pinned pages count for the caller, not for the session's opener. */
 TEST_F(verbs, memlock)
 {
 	EXPECT_EQ(0, abi_child(memlock, self));
@@ -179,7 +179,7 @@ TEST_F(verbs, cq)
 	c = good;
 	OK(ABI(s->fd, CREATE_CQ, &c));
 	EXPECT_LE(10, c.cqe);
-	/* Drivers round up; what siw gets besides is not the user's. */
+	/* Drivers round up; siw gets more entries, which are not reported. */
 	EXPECT_GT(2 * 10, c.cqe);
 	EXPECT_NE(0, c.cq);
 	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_CQ, good, cqe, 1));
@@ -225,7 +225,7 @@ TEST_F(verbs, cq_resize)
 	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, ~0U));
 }
 
-/* KiB that the kernel has allocated for itself, in large pieces or small ones */
+/* KiB of vmalloc() memory and of slabs */
 static long kernel_memory(void)
 {
 	FILE *f = fopen("/proc/meminfo", "r");
@@ -241,7 +241,7 @@ static long kernel_memory(void)
 	return sum;
 }
 
-/* Completions that a CQ has held for the user are not paid for any more when it is small. */
+/* A CQ that shrinks frees the memory that held completions for the user. */
 TEST_F(verbs, shrunk_cq_keeps_no_memory)
 {
 	enum { CQS = 16, RECVS = 16 };
@@ -264,7 +264,7 @@ TEST_F(verbs, shrunk_cq_keeps_no_memory)
 		OK(ABI_POST(s, RECV, qp.init.qp, &w, NULL));
 		OK(abi_qp_state(s, qp.init.qp, QPS_ERR));
 		usleep(10000);
-		/* From the device to the held ones */
+		/* This moves completions from the device to the held ones. */
 		OK(ABI_DESTROY(s, QP, qp.init.qp));
 		ASSERT_EQ(RECVS, abi_wait(s, r.cq, wc, RECVS));
 		r.cqe = 1;
@@ -333,17 +333,17 @@ TEST_F(verbs, srq_resize)
 	ret = ABI(s->fd, MODIFY_SRQ, &a);
 	SKIP_IF(ret == -EOPNOTSUPP, "the device cannot resize SRQs");
 	EXPECT_EQ(0, ret);
-	/* More are in it. A driver that refuses still has its queue. */
+	/* The SRQ has 8 receives. After a refusal it still works. */
 	a.max_wr = 4;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
-	/* As many as it says, and not more */
+	/* The SRQ takes max_wr receives. */
 	a.flags = 0;
 	OK(ABI(s->fd, QUERY_SRQ, &a));
 	EXPECT_LE(64, a.max_wr);
 	abi_recv_wrs(&w, (int)a.max_wr, 0);
 	EXPECT_EQ(-ENOMEM, ABI_POST(s, SRQ_RECV, a.srq, &w, &posted));
 	EXPECT_EQ(a.max_wr - 8, posted);
-	/* More are in it. */
+	/* The SRQ has more receives. */
 	a.flags = RDMA_EP_SRQ_MAX_WR;
 	a.max_wr = 16;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, MODIFY_SRQ, &a));
@@ -386,7 +386,7 @@ TEST_F(verbs, qp)
 		q.flags = 0;
 		q.qp = c.init.qp;
 		OK(ABI(s->fd, QUERY_QP, &q));
-		/* (iWARP's states are others, which drivers translate.) */
+		/* Drivers translate the states of iWARP. */
 		if (!s->iwarp)
 			EXPECT_EQ(QPS_RESET, q.attr.qp_state);
 		EXPECT_EQ(types[i], q.qp_type);
@@ -408,7 +408,7 @@ TEST_F(verbs, qp_types_refused)
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		ret = create_qp(self, types[i], &c);
-		/* An XRC target names a domain, which no such device has. */
+		/* An XRC target needs a domain, which rxe and siw do not have. */
 		EXPECT_TRUE(ret == -EINVAL || ret == -EOPNOTSUPP ||
 			    ret == -EPERM || (types[i] == 10 && ret == -ENOENT)) {
 			TH_LOG("type %u: %d", types[i], ret);
@@ -441,12 +441,12 @@ TEST_F(verbs, qp_caps)
 			       "capability %zu: %u", i, *caps[i].cap);
 		}
 	}
-	/* Everything at its limit at once may be too much, one is not. */
+	/* A device may refuse all capabilities at their limits at once, but not one. */
 	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_QP, good, init.max_send_sge, d->attr.max_sge));
 	EXPECT_EQ(0, ABI_WITH(s->fd, CREATE_QP, good, init.max_recv_wr, d->attr.max_qp_wr));
 }
 
-/* Without an id nothing is made or found for the caller. */
+/* Without an id, CREATE_QP creates no CQs and uses no default PD. */
 TEST_F(verbs, qp_needs_everything)
 {
 	struct abi *s = &self->s;
@@ -474,7 +474,7 @@ TEST_F(verbs, qp_modify)
 	qp = c.init.qp;
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_RTS));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_RTR));
-	/* INIT needs more than this; and what does not exist */
+	/* INIT needs more attributes, and the other states do not exist. */
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_INIT));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, QPS_ERR + 1));
 	EXPECT_EQ(-EINVAL, abi_qp_state(s, qp, ~0U));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * XRC domains and the target QPs in them, and who may share them. On the mock device:
- * no other one of ours has XRC.
+ * XRC domains, target QPs in them, and sessions that share them. The tests use the mock device, as
+ * neither rxe nor siw has XRC.
  */
 #include "abi_test.h"
 #include "abi_xrc.h"
@@ -23,7 +23,7 @@ TEST_F(xrc, open_and_close_xrcd)
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, OPEN_XRCD, o, flags, 4));
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, OPEN_XRCD, o, reserved, 1));
 	EXPECT_EQ(-ENOENT, ABI_WITH(s->fd, OPEN_XRCD, o, ctx, s->pd));
-	/* An answer that cannot be written leaves nothing. */
+	/* A result that cannot be written leaves no domain. */
 	page = abi_map(4096);
 	o.size = sizeof(o);
 	memcpy(page, &o, sizeof(o));
@@ -59,12 +59,12 @@ TEST_F(xrc, device_without_xrc_says_so)
 }
 
 /*
- * Drivers that have XRC, but make no XRC requests of what the kernel posts: they would
- * send something else.
+ * Drivers that have XRC, but do not support it for posts of the kernel: they would send other
+ * requests.
  */
 TEST_F(xrc, driver_without_xrc_posts_refused)
 {
-	/* (not those whose modules look for devices of theirs) */
+	/* Drivers whose modules look devices up by driver_id are left out. */
 	static const __u32 others[] = {
 		RDMA_DRIVER_HNS, RDMA_DRIVER_OCRDMA, RDMA_DRIVER_CXGB4, RDMA_DRIVER_UNKNOWN,
 	};
@@ -89,14 +89,14 @@ TEST_F(xrc, driver_without_xrc_posts_refused)
 		EXPECT_EQ(calls, mock_calls("create_qp"));
 		OK(mock_count(&count));
 		EXPECT_EQ(0, count.qp);
-		/* Nothing is wrong with receiving. */
+		/* Targets can be used. */
 		OK(abi_open_xrcd(s, -1, 0, &xrcd));
 		EXPECT_EQ(0, new_target(s, xrcd, &qp));
 		abi_close(s);
 	}
 }
 
-/* By inode, whatever the descriptor; flags as those of open(2). */
+/* An inode identifies the domain, by any descriptor; the flags are like those of open(2). */
 TEST_F(xrc, sessions_share_xrcd_by_inode)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
@@ -109,7 +109,7 @@ TEST_F(xrc, sessions_share_xrcd_by_inode)
 	EXPECT_LE(0, refusals);
 	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, self->file, 0, &a));
 	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, self->file, EXCL, &a));
-	/* It is the errno of the rdma controller, too, which has not refused anything. */
+	/* EAGAIN is the errno of the rdma cgroup controller, too; these are not counted as its. */
 	EXPECT_EQ(refusals, abi_accounts("rdma_max"));
 	OK(abi_open_xrcd(s, self->file, CREATE | EXCL, &a));
 	EXPECT_EQ(-EINVAL, abi_open_xrcd(s2, self->file, CREATE | EXCL, &b));
@@ -118,7 +118,7 @@ TEST_F(xrc, sessions_share_xrcd_by_inode)
 	OK(abi_open_xrcd(s2, self->file, CREATE, &c));
 	EXPECT_EQ(1, count_of("xrcd"));
 
-	/* Another descriptor, another file, and none */
+	/* Another descriptor, another file, and no file */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", self->file);
 	again = open(path, O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, again);
@@ -136,7 +136,7 @@ TEST_F(xrc, sessions_share_xrcd_by_inode)
 	EXPECT_EQ(2, count_of("xrcd"));
 	EXPECT_EQ(0, close_xrcd(s, d));
 
-	/* The first opener is nothing special, nor is the descriptor. */
+	/* The domain outlives its first opener and that descriptor. */
 	EXPECT_EQ(0, close_xrcd(s, a));
 	close(self->file);
 	self->file = again;
@@ -150,7 +150,7 @@ TEST_F(xrc, sessions_share_xrcd_by_inode)
 	close(other);
 }
 
-/* O_PATH is no right to the file; any other descriptor will do, even this one. */
+/* O_PATH gives no right to the file; any other descriptor works, even that of the session. */
 TEST_F(xrc, xrcd_of_any_readable_file)
 {
 	struct abi *s = &self->s;
@@ -164,12 +164,12 @@ TEST_F(xrc, xrcd_of_any_readable_file)
 	EXPECT_EQ(0, abi_open_xrcd(s, s->async_fd, CREATE, &xrcd));
 	EXPECT_EQ(0, abi_open_xrcd(s, s->fd, CREATE, &xrcd));
 	EXPECT_EQ(2, count_of("xrcd"));
-	/* The session does not keep itself alive. */
+	/* The domains do not keep the session alive. */
 	abi_close(s);
 	EXPECT_EQ(0, count_of("xrcd"));
 }
 
-/* A domain keeps its file system mounted, and nothing else. */
+/* A domain keeps its file system mounted until it is closed. */
 TEST_F(xrc, xrcd_keeps_mount_busy_no_longer)
 {
 	struct abi *s = &self->s;
@@ -192,7 +192,7 @@ struct shared {
 	__u32 qp_num;
 };
 
-/* In a child, as another user, who has the file open. */
+/* A child of another user, which has the file open */
 static int other_user(void *arg)
 {
 	const struct shared *f = arg;
@@ -201,7 +201,7 @@ static int other_user(void *arg)
 
 	CHECK(10, abi_become_nobody() == 0 && abi_open(&s) == 0);
 	CHECK(11, abi_open_xrcd(&s, f->file, 0, &xrcd) == -EAGAIN);
-	/* Besides what is there, it can have one of its own. */
+	/* The user can have its own domain for the file. */
 	CHECK(12, abi_open_xrcd(&s, f->file, CREATE | EXCL, &xrcd) == 0);
 	CHECK(13, open_qp(&s, xrcd, f->qp_num, 0, &qp) == -EINVAL);
 	return 0;
@@ -220,7 +220,6 @@ TEST_F(xrc, xrcd_of_other_user_refused)
 	EXPECT_EQ(1, count_of("xrcd"));
 }
 
-/* The other session's handles mean nothing. */
 TEST_F(xrc, foreign_handles)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
@@ -230,7 +229,7 @@ TEST_F(xrc, foreign_handles)
 
 	OK(abi_open_xrcd(s, self->file, CREATE, &xrcd));
 	OK(abi_open_xrcd(s2, -1, 0, &mine));
-	while (mine <= xrcd)	/* no number that both have */
+	while (mine <= xrcd)	/* no handle that both have */
 		OK(abi_open_xrcd(s2, -1, 0, &mine));
 	OK(abi_create_cq(s, -1, 16, 0, &cq));
 	OK(abi_create_cq(s2, -1, 16, 0, &cq2));
@@ -239,7 +238,7 @@ TEST_F(xrc, foreign_handles)
 	EXPECT_EQ(-ENOENT, new_srq(s, mine, cq, &srq));
 	EXPECT_EQ(-ENOENT, new_target(s, mine, &c2));
 	EXPECT_EQ(-ENOENT, open_qp(s, mine, c.init.qp_num, 0, &qp));
-	/* Nor do handles of something else. */
+	/* Handles of other types are refused, too. */
 	EXPECT_EQ(-ENOENT, new_srq(s, s->pd, cq, &srq));
 	EXPECT_EQ(-ENOENT, new_srq(s, xrcd, xrcd, &srq));
 	EXPECT_EQ(-ENOENT, new_srq(s, xrcd, 0, &srq));
@@ -247,12 +246,12 @@ TEST_F(xrc, foreign_handles)
 	EXPECT_EQ(-ENOENT, new_target(s, 0, &c2));
 	abi_qp_attr(&c2, RC, xrcd, cq, cq);
 	EXPECT_EQ(-ENOENT, ABI(s->fd, CREATE_QP, &c2));
-	/* A number is looked for in the domain only. */
+	/* OPEN_QP looks only in the domain. */
 	EXPECT_EQ(-EINVAL, open_qp(s2, mine, c.init.qp_num, 0, &qp));
 	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, 1, 0, &qp));
 	OK(abi_create_qp(s, RC, cq, 0, &c2));
 	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, c2.init.qp_num, 0, &qp));
-	/* An XRC SRQ is no QP's, and a basic one has no domain. */
+	/* A QP cannot have an XRC SRQ, and a basic SRQ has no domain. */
 	OK(new_srq(s, xrcd, cq, &srq));
 	abi_qp_attr(&c2, RC, s->pd, cq, cq);
 	c2.init.srq = srq.srq;
@@ -262,7 +261,7 @@ TEST_F(xrc, foreign_handles)
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, srq, srq_type, IB_UVERBS_SRQT_TM));
 }
 
-/* One file, two devices: two domains, and nothing is made of both. */
+/* A file has a domain on each device, and no object uses parts of both devices. */
 TEST_F(xrc, one_file_two_devices_two_domains)
 {
 	struct rdma_ep_cmd_open_device dev = {};
@@ -309,7 +308,6 @@ TEST_F(xrc, one_file_two_devices_two_domains)
 	OK(abi_put("/sys/kernel/debug/rdma_ep_mock/del", "mock1"));
 }
 
-/* What is used stays. */
 TEST_F(xrc, xrcd_in_use_busy)
 {
 	struct abi *s = &self->s, in_ctx;
@@ -340,7 +338,7 @@ TEST_F(xrc, xrcd_in_use_busy)
 	EXPECT_EQ(0, count_of("qp"));
 	EXPECT_EQ(0, close_xrcd(s, xrcd));
 	EXPECT_EQ(0, count_of("xrcd"));
-	/* A context takes all along, but not the other session's. */
+	/* The end of a context destroys its objects, but not those of another session. */
 	OK(abi_open_xrcd(&in_ctx, self->file, CREATE, &xrcd));
 	OK(new_srq(&in_ctx, xrcd, cq, &srq));
 	OK(new_target(s, xrcd, &c));
@@ -385,7 +383,7 @@ TEST_F(xrc, shared_qp_openers_independent)
 	OK(mock_write("event", "%u qp %u", EVENT_QP_FATAL, num));
 	EXPECT_ASYNC(s->async_fd, EVENT_QP_FATAL, 11);
 	EXPECT_ASYNC(s2->async_fd, EVENT_QP_FATAL, 22);
-	/* It stays until the last one lets go. */
+	/* The QP exists until the last opener destroys it. */
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(1, count_of("qp"));
 	EXPECT_EQ(QPS_RTS, abi_state_of(s2, qp));
@@ -416,7 +414,7 @@ static void *hammer(void *arg)
 		ret = open_qp(h->s, h->xrcd, h->num, 0, &qp) ?:
 		      abi_qp_state(h->s, qp, QPS_RESET) ?:
 		      abi_qp_init(h->s, qp, TGT, 0);
-		/* The other one may have moved it meanwhile. */
+		/* The other thread may have moved the QP. */
 		if (ret && ret != -EINVAL)
 			h->bad++;
 		ret = abi_qp_rts(h->s, qp, TGT, 1 + i % 2);
@@ -427,7 +425,7 @@ static void *hammer(void *arg)
 	return NULL;
 }
 
-/* Openers that change one QP at the same time: the core counts on its callers. */
+/* Two openers modify one QP at the same time, which the core leaves to its callers. */
 TEST_F(xrc, shared_qp_modified_at_once)
 {
 	struct hammer h[2] = { { .s = &self->s }, { .s = &self->s2 } };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tests of XRC share: the mock device, two sessions of one user, a file.
+ * Shared by the tests of XRC: the mock device, two sessions of one user, a file
  */
 #ifndef ABI_XRC_H
 #define ABI_XRC_H

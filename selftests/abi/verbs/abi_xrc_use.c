@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* XRC in use: what is received and sent, through ids, and when the driver fails or goes away. */
+/* XRC in use: the data path, ids, driver errors, and removal of the device */
 #include "abi_test.h"
 #include "abi_xrc.h"
 
@@ -12,8 +12,8 @@ struct path {
 };
 
 /*
- * A QP of this type that is connected to a target. (The mock device takes sends of
- * any connected QP for it, which is how something gets to an XRC SRQ here.)
+ * A QP of this type that is connected to a target. The mock device delivers sends of any connected
+ * QP to the XRC SRQ.
  */
 static int path_open(const struct abi *s, void *mem, __u32 type, struct path *p)
 {
@@ -41,7 +41,7 @@ static int path_open(const struct abi *s, void *mem, __u32 type, struct path *p)
 	       abi_qp_rts(s, p->target, TGT, c.init.qp_num);
 }
 
-/* An empty message, and the receive for it. */
+/* Posts a receive, and sends an empty message to it. */
 static int path_message(const struct abi *s, const struct path *p, __u64 wr_id)
 {
 	struct abi_wrs w;
@@ -68,18 +68,18 @@ TEST_F(xrc, xrc_receive)
 		EXPECT_WC(s, p.cq, 100 + i, WC_SUCCESS);
 		EXPECT_EQ(0, memcmp(self->mem, self->mem + 4096, 500));
 	}
-	/* Memory of another PD does not get there. */
+	/* An invalid key is refused. */
 	abi_wrs_recv(&w, 1);
 	abi_sge(&w, (uintptr_t)self->mem, 500, p.mr.lkey + 1);
 	EXPECT_EQ(-EINVAL, ABI_POST(s, SRQ_RECV, p.srq.srq, &w, NULL));
-	/* Received, and the SRQ destroyed before it is polled */
+	/* The SRQ is destroyed before the completion is polled. */
 	OK(path_message(s, &p, 55));
 	OK(ABI_DESTROY(s, SRQ, p.srq.srq));
 	OK(ABI_DESTROY(s, QP, p.target));
 	EXPECT_EQ(p.target_num, EXPECT_WC(s, p.recv_cq, 55, WC_SUCCESS).qp_num);
 }
 
-/* A QP that is gone by the time of the poll is not followed; with its last opener. */
+/* A completion has QP number 0 if the last opener destroyed the QP before the poll. */
 TEST_F(xrc, completion_of_destroyed_target)
 {
 	struct abi *s = &self->s;
@@ -129,7 +129,7 @@ TEST_F(xrc, initiator_opcodes)
 			  offered[i] == WR_RDMA_READ ? 0x2222 :
 			  offered[i] == WR_CMP_AND_SWP ? 0x3333 : 0x2223, *remote);
 	}
-	/* There is no place for the SRQ that these are for. */
+	/* struct ib_send_wr has no field for the remote SRQ number. */
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		abi_wrs_send(&w, refused[i], SEND_SIGNALED, i);
 		posted = 9;
@@ -144,7 +144,7 @@ TEST_F(xrc, initiator_opcodes)
 	}
 	EXPECT_EQ(0, abi_poll(s, p.cq, &wc, 1));
 
-	/* Neither of the two receives, the target does not send either. */
+	/* Neither QP takes receives, and the target takes no sends. */
 	abi_wrs_recv(&w, 1);
 	EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, p.qp, &w, NULL));
 	EXPECT_EQ(-EINVAL, ABI_POST(s, RECV, p.target, &w, NULL));
@@ -183,7 +183,7 @@ TEST_F(xrc, xrc_ids_connect)
 	OK(abi_bind(s, listener, &sin));
 	OK(ABI_ID_CMD(s, LISTEN, listener, 4));
 
-	/* The client: everything at once */
+	/* The client uses CREATE_EP. */
 	abi_own_ep(s, ntohs(sin.sin_port), &ep);
 	ep.ps = PS_IB;
 	ep.qp_type = INI;
@@ -196,7 +196,7 @@ TEST_F(xrc, xrc_ids_connect)
 	EXPECT_EQ(0, ep.qp.recv_cq.cq);
 	OK(abi_connect(s, ep.id, 0));
 
-	/* The server: its domain in place of a PD */
+	/* The server has its domain in place of a PD. */
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
 	req.id = listener;
 	req.flags = RDMA_EP_EP_CREATE_QP;
@@ -232,7 +232,7 @@ TEST_F(xrc, xrc_ids_connect)
 	EXPECT_EQ(0, abi_event(channel, EV_DISCONNECTED, NULL));
 	EXPECT_EQ(QPS_ERR, abi_state_of(s, ep.qp.qp));
 
-	/* Ids of other types do not take them. */
+	/* Ids of other types take no XRC QPs. */
 	sin.sin_port = 0;
 	OK(abi_create_id(s, channel, RDMA_PS_TCP, RC, 1, &plain));
 	OK(abi_bind(s, plain, &sin));
@@ -251,7 +251,7 @@ TEST_F(xrc, xrc_ids_connect)
 	close(channel);
 }
 
-/* ---- drivers that fail, stall, and go away */
+/* ---- driver errors, stalls, and removal */
 
 TEST_F(xrc, xrc_driver_error_leaves_nothing)
 {
@@ -264,7 +264,7 @@ TEST_F(xrc, xrc_driver_error_leaves_nothing)
 	OK(mock_fail("alloc_xrcd", MOCK_ERRNO, 2, 0));
 	EXPECT_EQ(-MOCK_ERRNO, abi_open_xrcd(s, -1, 0, &none));
 	EXPECT_EQ(-MOCK_ERRNO, abi_open_xrcd(s, self->file, CREATE, &none));
-	/* It is not there half. */
+	/* The domain does not exist. */
 	EXPECT_EQ(-EAGAIN, abi_open_xrcd(s, self->file, 0, &none));
 	OK(abi_open_xrcd(s, self->file, CREATE | EXCL, &xrcd));
 	OK(abi_create_cq(s, -1, 16, 0, &cq));
@@ -283,7 +283,7 @@ TEST_F(xrc, xrc_driver_error_leaves_nothing)
 	OK(mock_fail_once("modify_qp"));
 	EXPECT_EQ(-MOCK_ERRNO, abi_qp_init(s, c.init.qp, TGT, 0));
 	OK(abi_qp_init(s, c.init.qp, TGT, 0));
-	/* The PD that a target borrows to find the peer */
+	/* MODIFY_QP of a target allocates a PD, to resolve the address of the peer. */
 	OK(mock_count(&before));
 	OK(mock_fail_once("alloc_pd"));
 	EXPECT_EQ(-MOCK_ERRNO, abi_qp_rts(s, c.init.qp, TGT, 1));
@@ -292,7 +292,7 @@ TEST_F(xrc, xrc_driver_error_leaves_nothing)
 	OK(abi_qp_rts(s, c.init.qp, TGT, 1));
 	OK(mock_count(&after));
 	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
-	/* Only to know its state */
+	/* OPEN_QP works without the queried state. */
 	OK(mock_fail_once("query_qp"));
 	EXPECT_EQ(0, open_qp(s, xrcd, c.init.qp_num, 0, &qp));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp));
@@ -322,7 +322,7 @@ static void *remover(void *arg)
 	return NULL;
 }
 
-/* Two who want the same domain while the driver makes it, and the device goes. */
+/* Two tasks open a domain while the driver creates it; the second time the device is removed. */
 TEST_F(xrc, removal_while_opening_domain)
 {
 	struct opener o[2] = { { &self->s, self->file }, { &self->s2, self->file } };
@@ -388,7 +388,7 @@ static void *others(void *arg)
 	return NULL;
 }
 
-/* While one waits for the driver, for a shared domain or his own, others do not. */
+/* A task that waits for the driver, for a shared domain or a private one, blocks no others. */
 TEST_F(xrc, stalled_open_blocks_no_others)
 {
 	static const char * const ops[] = { "alloc_xrcd", "dealloc_xrcd" };
@@ -425,7 +425,6 @@ TEST_F(xrc, stalled_open_blocks_no_others)
 	close(other);
 }
 
-/* With everything alive, in two sessions. */
 TEST_F(xrc, removal_with_xrc_objects)
 {
 	struct abi *s = &self->s, *s2 = &self->s2;
@@ -445,7 +444,7 @@ TEST_F(xrc, removal_with_xrc_objects)
 	OK(new_srq(s2, xrcd2, cq2, &srq));
 	EXPECT_WITHIN(10000 * TEST_SCALE, OK(mock_del()));
 
-	/* What had been received is not lost. */
+	/* Completions from before the removal are not lost. */
 	EXPECT_EQ(1, abi_poll(s, p.recv_cq, &wc, 1));
 	EXPECT_EQ(-EIO, abi_open_xrcd(s, -1, 0, &xrcd2));
 	EXPECT_EQ(-EIO, new_target(s, xrcd, &c2));
@@ -455,7 +454,7 @@ TEST_F(xrc, removal_with_xrc_objects)
 	EXPECT_EQ(-EBUSY, close_xrcd(s, xrcd));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
 	EXPECT_EQ(0, close_xrcd(s, xrcd));
-	/* The rest is for the close. */
+	/* The close destroys the rest. */
 	abi_close(s2);
 	abi_close(s);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Verbs objects, posting, completions.
+# Tests of verbs objects, posting and completions.
 
 vpath %.c abi/verbs
 
