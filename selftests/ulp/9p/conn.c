@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The connection of a 9P client: this is all that it does with endpoints.
+ * The connection of a 9P client: all of its endpoint handling.
  */
 #include <linux/inet.h>
 
@@ -8,14 +8,14 @@
 
 #define CONNECT_MS	30000
 
-/* Requests that wait for a reply get none any more. */
+/* Fails the requests that wait for a reply. */
 static void on_end(struct rdma_ep *ep, int error)
 {
 	struct p9_conn *conn = rdma_ep_context(ep);
 
 	p9_client_disconnect(conn->client);
 	p9_fail_pending(conn, error);
-	/* The file system may stay mounted, but the device does not wait for that. */
+	/* The removal of a device must not wait until the file system is unmounted. */
 	schedule_work(&conn->gone);
 }
 
@@ -56,10 +56,10 @@ int p9_connect(struct p9_conn *conn, struct net *net, const char *addr, u16 port
 	return ret;
 }
 
-/* The memory is unmapped between QP and endpoint, which holds the device. */
+/* Unmaps the memory between destroying QP and endpoint, as the endpoint holds the device. */
 void p9_disconnect(struct p9_conn *conn)
 {
-	/* Requests that are being posted end. */
+	/* End the wait for slots in send_request(), which holds the semaphore. */
 	down_read(&conn->sem);
 	rdma_ep_abort(conn->ep, -ENOTCONN);
 	up_read(&conn->sem);

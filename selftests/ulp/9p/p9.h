@@ -2,7 +2,7 @@
 /*
  * 9P over RDMA endpoints: mount -t 9p -o trans=rdma_ep,port=PORT ADDR DIR
  *
- * On the wire it is what trans=rdma is: a connection in the port space TCP, without private
+ * The wire protocol is that of trans=rdma: a connection in the port space TCP, without private
  * data; each message is a SEND.
  *
  *	conn.c		the connection
@@ -19,10 +19,10 @@
 #include <net/9p/client.h>
 #include <rdma_ep.h>
 
-#define P9_PORT		5640		/* if the mount has none */
-#define P9_MAX_SIZE	SZ_1M		/* of a message */
+#define P9_PORT		5640		/* default port of a mount */
+#define P9_MAX_SIZE	SZ_1M		/* bytes of a message */
 #define P9_MAX_DEPTH	32		/* requests that may be unanswered */
-#define P9_REPLY_MEM	SZ_4M		/* for that many replies, if they are long */
+#define P9_REPLY_MEM	SZ_4M		/* memory of all replies, which limits the depth */
 
 /* The beginning of each message */
 struct p9_header {
@@ -32,11 +32,11 @@ struct p9_header {
 } __packed;
 
 /**
- * struct p9_reply - memory for a reply, posted until there is one
+ * struct p9_reply - a posted receive and its memory
  * @cqe: completion
  * @conn: connection
  * @data: memory, &p9_conn.size bytes
- * @dma: the same for the device, or 0
+ * @dma: address of @data for the device, or 0
  */
 struct p9_reply {
 	struct ib_cqe cqe;
@@ -48,16 +48,16 @@ struct p9_reply {
 /**
  * struct p9_conn - connection of a client
  * @client: client
- * @sem: to post a request (read), to end @ep (write)
+ * @sem: held to post a request (read), to destroy @ep (write)
  * @ep: endpoint, NULL when it has been destroyed
  * @gone: destroys @ep
  * @dev: its device
- * @size: of messages, at most
+ * @size: maximum size of a message
  * @depth: requests that may be unanswered
  * @replies: memory for their replies
- * @credits: receives that no request counts on, but one
- * @flush: the same of that one, which is for flushes
- * @lock: @pending
+ * @credits: receives that no request has reserved, except the one of @flush
+ * @flush: one receive, for flushes only
+ * @lock: protects @pending
  * @pending: requests that wait for a reply
  */
 struct p9_conn {

@@ -2,9 +2,9 @@
 /*
  * Requests and replies, and the interface to the 9P client.
  *
- * Each request takes a credit, for a receive that is posted, and a send slot. Replies come
- * in any order: the one that a receive got belongs to the request with its tag. One credit is
- * for the flush of a request whose task is killed: all others may be those of such requests.
+ * Each request takes a credit, which stands for a posted receive, and a send slot. Replies
+ * arrive in any order, and the tag of a reply identifies its request. One credit is reserved
+ * for flushes: requests of killed tasks, each of which needs a flush, may hold all others.
  */
 #include <linux/fs_context.h>
 #include <linux/module.h>
@@ -25,7 +25,7 @@ struct p9_send {
 	u64 dma;
 };
 
-/* The reply, or the end, is for the task that takes it off the list. */
+/* Returns true to the one caller that removes @req from the list; that caller completes it. */
 static bool take_pending(struct p9_conn *conn, struct p9_req_t *req)
 {
 	unsigned long flags;
@@ -38,7 +38,7 @@ static bool take_pending(struct p9_conn *conn, struct p9_req_t *req)
 	return taken;
 }
 
-/* The credit of a request is one of these. */
+/* The semaphore of the request's credit */
 static struct semaphore *credits_of(struct p9_conn *conn, const struct p9_req_t *req)
 {
 	return req->tc.id == P9_TFLUSH ? &conn->flush : &conn->credits;
@@ -63,7 +63,7 @@ static int post_reply(struct p9_reply *r)
 	return ib_post_recv(qp, &wr, NULL);
 }
 
-/* Nothing in a reply is true until it has been checked. @back: whose credit comes back, or NULL */
+/* Sets @back to the semaphore whose credit is returned. The reply is the peer's, so check it. */
 static int deliver(struct p9_conn *conn, const struct p9_reply *r, u32 len,
 		   struct semaphore **back)
 {
@@ -108,7 +108,7 @@ static void reply_done(struct ib_cq *cq, struct ib_wc *wc)
 	ib_dma_sync_single_for_device(conn->dev, r->dma, conn->size, DMA_FROM_DEVICE);
 	if (post_reply(r))
 		rdma_ep_abort(conn->ep, -EIO);
-	/* Not before the receive is posted that the next request counts on. */
+	/* The next request relies on the receive, so return the credit after posting it. */
 	if (back)
 		up(back);
 }
@@ -127,7 +127,7 @@ static int reply_init(struct p9_reply *r, struct p9_conn *conn)
 	return -EIO;
 }
 
-/* p9_replies_free() follows, also if this fails. */
+/* The caller calls p9_replies_free(), also after a failure. */
 int p9_replies_post(struct p9_conn *conn)
 {
 	u32 i;
@@ -141,7 +141,7 @@ int p9_replies_post(struct p9_conn *conn)
 	return ret;
 }
 
-/* The QP has been destroyed, the device exists. */
+/* Called between destroying QP and endpoint: the device still exists. */
 void p9_replies_free(struct p9_conn *conn)
 {
 	struct p9_reply *r = conn->replies;
@@ -169,7 +169,7 @@ static struct p9_req_t *first_pending(struct p9_conn *conn)
 	return req;
 }
 
-/* take_pending() takes requests off the list meanwhile. */
+/* deliver() and other callers of take_pending() may remove requests at the same time. */
 void p9_fail_pending(struct p9_conn *conn, int error)
 {
 	struct p9_req_t *req;
@@ -221,7 +221,7 @@ static int post_send(struct p9_conn *conn, struct p9_send *send)
 	return ret;
 }
 
-/* The reply may be here before this returns. */
+/* The reply may arrive before this returns. */
 static int send_request(struct p9_conn *conn, struct p9_req_t *req)
 {
 	struct p9_send *send;
@@ -246,13 +246,13 @@ static int send_request(struct p9_conn *conn, struct p9_req_t *req)
 	spin_unlock_irq(&conn->lock);
 	ret = post_send(conn, send);
 	if (!ret) {
-		/* The end may have come just before this one was in the list. */
+		/* p9_fail_pending() may have run just before the request was in the list. */
 		ret = rdma_ep_status(conn->ep);
 		return ret && take_pending(conn, req) ? ret : 0;
 	}
 	p9_req_put(conn->client, req);
 	kfree(send);
-	/* If it was taken, its end has been reported. */
+	/* Otherwise p9_fail_pending() has completed the request. */
 	ret = take_pending(conn, req) ? ret : 0;
 put_slot:
 	rdma_ep_put_slots(conn->ep, 1);
@@ -275,13 +275,13 @@ static int p9_ep_request(struct p9_client *client, struct p9_req_t *req)
 	return ret == -EINTR ? -ERESTARTSYS : ret;
 }
 
-/* What has been sent can only be flushed, by another request. */
+/* Refuses: a request that has been sent needs a flush request. */
 static int p9_ep_cancel(struct p9_client *client, struct p9_req_t *req)
 {
 	return 1;
 }
 
-/* It has been flushed, and gets no reply. */
+/* @req has been flushed, so the server does not reply to it. */
 static int p9_ep_cancelled(struct p9_client *client, struct p9_req_t *req)
 {
 	struct p9_conn *conn = client->trans;
@@ -373,7 +373,7 @@ static void p9_ep_close(struct p9_client *client)
 		return;
 	p9_client_disconnect(client);
 	p9_disconnect(conn);
-	/* Nothing starts it any more. */
+	/* Without an endpoint, on_end() cannot schedule it again. */
 	cancel_work_sync(&conn->gone);
 	p9_fail_pending(conn, -EIO);
 	client->trans = NULL;

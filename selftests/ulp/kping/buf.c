@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory: contiguous, mapped for the device, registered if the peer is to use
- * it; and what is in it.
+ * it; and patterns to fill and verify it.
  */
 #include <linux/gfp.h>
 
@@ -25,7 +25,7 @@ int kping_buf_alloc(struct ib_pd *pd, struct kping_buf *buf, size_t size)
 	return 0;
 }
 
-/* Also what was never allocated. The QP that used it is gone. */
+/* Called after destroying the QP. @buf may not have been allocated. */
 void kping_buf_free(struct kping_buf *buf)
 {
 	if (!buf->data)
@@ -38,8 +38,8 @@ void kping_buf_free(struct kping_buf *buf)
 }
 
 /*
- * A key for this buffer alone. (A key for all memory is what the PD could have,
- * IB_PD_UNSAFE_GLOBAL_RKEY, and should not.)
+ * Registers this buffer alone. The PD has no IB_PD_UNSAFE_GLOBAL_RKEY, which would
+ * expose all memory to the peer.
  */
 int kping_buf_register(struct kping_conn *conn, struct kping_buf *buf, int access)
 {
@@ -106,7 +106,7 @@ bool kping_check(struct kping_buf *buf, u32 length, u8 seed)
 	return ok;
 }
 
-/* So that what was there before does not pass for what should have come. */
+/* Overwrites old data, so that kping_check() cannot mistake it for new data. */
 void kping_poison(struct kping_buf *buf)
 {
 	kping_buf_to_cpu(buf);

@@ -6,7 +6,7 @@
  *
  *	mode	rping, pingpong, srq, stream, create, cycle
  *	op	send, write, read (stream; the client decides)
- *	poll	workqueue, softirq, unbound, direct: who runs completion handlers
+ *	poll	workqueue, softirq, unbound, direct: context of completion handlers
  *	and the numbers in struct kping_cmd
  *
  * A result is one line of key=value. Times are the client's, without connecting.
@@ -42,11 +42,11 @@ static const char * const kping_polls[] = {
 };
 
 /**
- * struct kping_number - a number that can be given
- * @name: its key
- * @offset: of the u32 in struct kping_cmd
- * @min: at least
- * @max: at most
+ * struct kping_number - a numeric parameter
+ * @name: key
+ * @offset: offset of the u32 in struct kping_cmd
+ * @min: smallest value
+ * @max: largest value
  */
 struct kping_number {
 	const char *name;
@@ -107,7 +107,6 @@ static int kping_parse_pair(struct kping_cmd *cmd, const char *key, const char *
 	return ret < 0 ? ret : 0;
 }
 
-/* What can be wrong with values that are all right by themselves. */
 static int kping_check_cmd(const struct kping_cmd *cmd)
 {
 	if (cmd->batch > cmd->depth / 2)
@@ -116,15 +115,15 @@ static int kping_check_cmd(const struct kping_cmd *cmd)
 		return -EINVAL;
 	if (cmd->server && cmd->mode == KPING_CREATE)
 		return -EINVAL;
-	/* rping's text has a number in it. */
+	/* The text of rping contains a number. */
 	if (cmd->mode == KPING_RPING && cmd->size < 32)
 		return -EINVAL;
-	/* The client would wait for the second before it starts the first. */
+	/* A server without an SRQ serves one connection at a time, but a client opens all first. */
 	if (!cmd->server && cmd->mode != KPING_SRQ && cmd->conns > 1)
 		return -EINVAL;
 	/*
-	 * The SRQ is for a number of connections, and the server's thread waits
-	 * for them and can not poll.
+	 * The size of the SRQ depends on the number of connections. The server's thread
+	 * waits for connections, so it cannot poll.
 	 */
 	if (cmd->server && cmd->mode == KPING_SRQ && (!cmd->conns || cmd->poll == IB_POLL_DIRECT))
 		return -EINVAL;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections: this is all that kping does with endpoints (besides the SRQ in
- * echo.c, which is the listener's).
+ * Connections: all of kping's endpoint handling, except for the SRQ in echo.c.
  *
- * They are made synchronously: every call returns when its work is done. A function is called
- * when a connection ends, in the middle of the data.
+ * The endpoints are synchronous: every call returns when its work is done. kping_on_end() is
+ * called when a connection ends during the data phase.
  */
 #include "kping.h"
 
 #define KPING_MAGIC	0x6b70696e	/* "kpin" */
 #define KPING_BACKLOG	128
-#define KPING_MAX_READS	16		/* at the same time */
+#define KPING_MAX_READS	16		/* READs in flight */
 
-/* A client's wishes, in its connection request (rping(1) has none). */
+/* A client's parameters, in its connection request (not in mode rping) */
 struct kping_hello {
 	__be32 magic;
 	u8 mode;
@@ -29,7 +28,6 @@ static void kping_on_end(struct rdma_ep *ep, int error)
 	kping_fail(rdma_ep_context(ep), error);
 }
 
-/* Modes by their clients and servers. */
 static const struct kping_ops *kping_find_ops(const struct kping_cmd *cmd)
 {
 	switch (cmd->mode) {
@@ -91,7 +89,6 @@ static struct rdma_conn_param kping_param(const struct kping_conn *conn)
 	};
 }
 
-/* The QP is there: give it what it needs before there is a peer. */
 static int kping_prepare(struct kping_conn *conn)
 {
 	conn->qp = rdma_ep_qp(conn->ep);
@@ -102,7 +99,7 @@ static int kping_prepare(struct kping_conn *conn)
 	return conn->ops->prepare ? conn->ops->prepare(conn) : 0;
 }
 
-/* An endpoint that is not connected yet. */
+/* Creates an endpoint, without connecting it. */
 struct kping_conn *kping_create(struct kping_run *run)
 {
 	struct kping_conn *conn = kping_conn_alloc(run);
@@ -189,7 +186,7 @@ void kping_unlisten(struct kping_run *run, struct rdma_ep *listener)
 	rdma_ep_destroy(listener);
 }
 
-/* A server plays what the client wants to, if it is there for that. */
+/* Uses the client's parameters if they fit the server's mode and limits. */
 static int kping_read_hello(struct kping_conn *conn)
 {
 	const struct rdma_conn_param *param =
@@ -213,7 +210,7 @@ static int kping_read_hello(struct kping_conn *conn)
 	return 0;
 }
 
-/* @ep: a request; it belongs to the connection, or is gone if there is none. */
+/* @ep: a request. The connection owns it, and a failure destroys it. */
 struct kping_conn *kping_accept(struct kping_run *run, struct rdma_ep *ep)
 {
 	struct kping_conn *conn = kping_conn_alloc(run);
@@ -241,7 +238,7 @@ struct kping_conn *kping_accept(struct kping_run *run, struct rdma_ep *ep)
 
 	param = kping_param(conn);
 	ret = rdma_ep_accept(ep, &param, run->cmd.timeout);
-	/* Completion handlers may have served a peer that has disconnected meanwhile. */
+	/* Before a peer disconnected, completion handlers may have served it. */
 	if (!ret || ret == -ECONNRESET) {
 		rdma_ep_on_end(ep, kping_on_end);
 		return conn;
@@ -253,8 +250,8 @@ err_close:
 }
 
 /*
- * The memory goes between QP and endpoint: the device must not use it any more,
- * and must still be there, which only the endpoint is good for.
+ * Frees the memory after the QP, so that the device does not use it any more, and
+ * before the endpoint, which holds the device.
  */
 void kping_close(struct kping_conn *conn)
 {

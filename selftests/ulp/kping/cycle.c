@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * No messages: endpoints are made and go (create), connections are made and go
- * (cycle), one after the other. What that costs is the result.
+ * Measures the time to create and destroy endpoints (create), or to connect and
+ * disconnect them (cycle), one after the other, without messages.
  */
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -22,7 +22,7 @@ static int kping_cycle(struct kping_run *run)
 	return 0;
 }
 
-/* The first one is not counted: what it finds nobody else has to look for. */
+/* The first one is not counted, as it fills caches for the others. */
 int kping_cycles(struct kping_run *run)
 {
 	u64 began;

@@ -2,9 +2,8 @@
 /*
  * The data path that the modes share: posting, completions, waiting.
  *
- * Completion handlers post the next requests. Destroying a QP waits for everything
- * that has been posted before, so at some time there must be an end of posting: the
- * lock is for that.
+ * Completion handlers post further requests. Destroying a QP waits for all posted
+ * requests, so kping_data_stop() first ends posting, under the lock.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -30,10 +29,13 @@ void kping_data_init(struct kping_conn *conn)
 	conn->rounds.target = INT_MAX;
 }
 
-/* Any context. The first error is the reason of all others. A task may wait for send slots. */
+/*
+ * Any context. Keeps the first error only, as it causes the others. rdma_ep_abort() also ends
+ * a wait for send slots.
+ */
 void kping_fail(struct kping_conn *conn, int error)
 {
-	/* Only siw says so, of a connection that is being closed. */
+	/* Only siw returns ENOTCONN, for a connection that is being closed. */
 	if (error == -ENOTCONN)
 		error = -ECONNRESET;
 	cmpxchg(&conn->error, 0, error);
@@ -68,8 +70,8 @@ int kping_post_send(struct kping_conn *conn, const struct ib_send_wr *wr)
 }
 
 /*
- * For handlers of servers: a client that has no receives would fill the queue. Its completion
- * gives the slot back.
+ * Posts in a completion handler of a server. Fails without a free send slot: a client
+ * without receives would overflow the queue. The handler of the completion returns the slot.
  */
 int kping_post_answer(struct kping_conn *conn, const struct ib_send_wr *wr)
 {
@@ -100,7 +102,7 @@ int kping_post_recv(struct kping_conn *conn, struct ib_cqe *cqe, const struct kp
 	return ret;
 }
 
-/* Nobody posts any more when this returns. Any context. */
+/* No request is posted after this returns. Any context. */
 void kping_data_stop(struct kping_conn *conn)
 {
 	unsigned long flags;
@@ -112,8 +114,8 @@ void kping_data_stop(struct kping_conn *conn)
 }
 
 /*
- * Run handlers here. If there is nothing for some time sleep a little: the device may
- * be software that needs this CPU.
+ * Runs completion handlers. Sleeps after KPING_SPINS idle polls: a software device may
+ * need this CPU.
  */
 static void kping_poll(struct kping_conn *conn, int *idle)
 {
@@ -138,12 +140,12 @@ static bool kping_reached(const struct kping_conn *conn, const struct kping_coun
 		READ_ONCE(conn->error) || kthread_should_stop();
 }
 
-/* What has been reached counts, even if the connection has failed since. */
+/* Returns 0 if @target is reached, even if the connection has failed since. */
 int kping_wait(struct kping_conn *conn, struct kping_counter *counter, int target)
 {
 	int idle = 0;
 
-	/* The wait's barrier orders it with the counter, see kping_count(). */
+	/* A barrier in the wait orders this before reading the counter, see kping_count(). */
 	WRITE_ONCE(counter->target, target);
 	if (conn->cmd.poll == IB_POLL_DIRECT) {
 		while (!kping_reached(conn, counter))
@@ -156,7 +158,7 @@ int kping_wait(struct kping_conn *conn, struct kping_counter *counter, int targe
 	return READ_ONCE(conn->error) ?: -EINTR;
 }
 
-/* For servers: until the client has gone. */
+/* For servers: waits for the client's disconnect. */
 int kping_wait_end(struct kping_conn *conn)
 {
 	struct kping_counter never = {};
@@ -166,12 +168,12 @@ int kping_wait_end(struct kping_conn *conn)
 	return ret == -ECONNRESET ? 0 : ret;
 }
 
-/* A client's connections are not played. With an SRQ its handlers do all (echo.c). */
+/* Functions for connections without data, and for an SRQ, whose handlers serve all (echo.c) */
 const struct kping_ops kping_wait_ops = {
 	.serve = kping_wait_end,
 };
 
-/* For threads: post, do not wait. */
+/* For threads: posts without waiting. */
 int kping_submit(struct kping_conn *conn, struct ib_send_wr *wr)
 {
 	wr->wr_cqe = &conn->cqe;
@@ -180,7 +182,7 @@ int kping_submit(struct kping_conn *conn, struct ib_send_wr *wr)
 	return kping_post_send(conn, wr);
 }
 
-/* For threads: wait for what they have posted. */
+/* For threads: waits for all requests of kping_submit(). */
 int kping_flush(struct kping_conn *conn)
 {
 	return kping_wait(conn, &conn->sent, conn->posted);

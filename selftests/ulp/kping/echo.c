@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Server of a ping-pong: what comes in goes out again, from the same buffer.
- * Everything happens in completion handlers. A buffer is received into, sent from
- * when something has come, and posted again when that has gone.
+ * Server of a ping-pong: returns each message from the buffer that received it.
+ * Everything happens in completion handlers. A buffer is posted, sent when it has
+ * received a message, and posted again when the send has completed.
  *
- * With an SRQ all connections take their buffers from the same pool, and its
- * completions tell by the QP whose they are.
+ * With an SRQ all connections share one pool of buffers, and the QP of a completion
+ * identifies the connection.
  */
 #include <linux/slab.h>
 
 #include "kping.h"
 
 /*
- * A client sends when the last message is back, but the handler that posts its
- * buffer again may be late, and iWARP breaks the connection if there is none.
+ * A client has one message in flight, but echo_tx_done() may be late to repost its
+ * buffer, and iWARP ends a connection whose message finds no receive.
  */
 #define ECHO_SLOTS	16
 #define ECHO_SRQ_SLOTS	4	/* for each connection */
 
 /**
  * struct echo_slot - a buffer
- * @pool: that it belongs to
- * @rx_cqe: something has come
- * @tx_cqe: it has gone
+ * @pool: pool that it belongs to
+ * @rx_cqe: completion of the receive
+ * @tx_cqe: completion of the send
  * @buf: memory
  */
 struct echo_slot {
@@ -68,8 +68,8 @@ static void echo_rx_done(struct ib_cq *cq, struct ib_wc *wc)
 		!echo_send(conn, slot, wc->byte_len);
 
 	/*
-	 * Not when it has been acknowledged: the last one may be flushed, as the
-	 * peer has all that it waits for.
+	 * Count the round now instead of in echo_tx_done(): the peer may disconnect
+	 * when it has the last message, which flushes the send.
 	 */
 	if (sent)
 		kping_count(conn, &conn->rounds, 1);
@@ -149,7 +149,7 @@ const struct kping_ops kping_echo_ops = {
 	.release = echo_release,
 };
 
-/* Everything that is on the device goes while the listener still holds that. */
+/* Frees all objects of the device while the listener still holds the device. */
 void kping_srq_destroy(struct kping_run *run, struct rdma_ep *listener)
 {
 	if (run->cmd.mode != KPING_SRQ)
@@ -159,7 +159,7 @@ void kping_srq_destroy(struct kping_run *run, struct rdma_ep *listener)
 	run->srq = NULL;
 }
 
-/* kping_srq_destroy() takes back what a failure leaves. */
+/* After a failure, the caller calls kping_srq_destroy(). */
 int kping_srq_create(struct kping_run *run, struct rdma_ep *listener)
 {
 	u32 n = run->cmd.conns * ECHO_SRQ_SLOTS;

@@ -4,12 +4,12 @@
  *
  *  main.c    the files in debugfs, threads
  *  cmd.c     commands and results as text
- *  run.c     what a client and a server do
+ *  run.c     the steps of a client and a server
  *  conn.c    connections
  *  data.c    posting, completions, waiting
  *  buf.c     memory
- *  talk.c    telling the peer about memory
- *  rping.c   ... and the modes: what rping(1) does
+ *  talk.c    exchanging addresses of memory with the peer
+ *  rping.c   the protocol of rping(1)
  *  ping.c    client of a ping-pong
  *  echo.c    its server, also with an SRQ
  *  stream.c  client of a stream
@@ -30,11 +30,11 @@
 #include <rdma_ep.h>
 
 #define KPING_MAX_SIZE	SZ_1M	/* bytes of a message */
-#define KPING_TALK_WRS	8	/* of a queue, beside those of the mode: for acknowledgments */
+#define KPING_TALK_WRS	8	/* entries of a queue for acknowledgments, beside cmd.depth */
 
 /* Also in struct kping_hello */
 enum kping_mode {
-	KPING_RPING,		/* READ, WRITE and SEND as rping(1) has it */
+	KPING_RPING,		/* READ, WRITE and SEND in the order of rping(1) */
 	KPING_PINGPONG,		/* SEND back and forth */
 	KPING_SRQ,		/* the same on many connections and one SRQ */
 	KPING_STREAM,		/* one direction, as many as possible */
@@ -51,19 +51,19 @@ enum kping_op {
 };
 
 /**
- * struct kping_cmd - what is to be done
- * @addr: of the server
- * @server: be it
- * @verify: look at all data
- * @mode: what is played
- * @op: in a stream
+ * struct kping_cmd - a command
+ * @addr: address of the server
+ * @server: run the server instead of the client
+ * @verify: check all data
+ * @mode: mode
+ * @op: operation of a stream
  * @poll: context of completion handlers
- * @count: messages or rounds, on every connection; endpoints (of a client)
+ * @count: messages or rounds on every connection; endpoints (of a client)
  * @size: bytes of each; of a server: at most
  * @batch: requests posted in one call (stream)
  * @depth: requests in flight (stream)
- * @conns: connections; of a server 0: until it is stopped
- * @timeout: for the peer's part in connecting and disconnecting, ms
+ * @conns: number of connections; 0: a server runs until it is stopped
+ * @timeout: limit of each step of connecting and disconnecting, ms
  */
 struct kping_cmd {
 	struct sockaddr_storage addr;
@@ -81,12 +81,12 @@ struct kping_cmd {
 };
 
 /**
- * struct kping_result - what came of it
- * @device: that was used
- * @ns: time it took (of a client)
+ * struct kping_result - result of a command
+ * @device: name of the device
+ * @ns: duration (of a client)
  * @conns: connections
  * @rounds: messages or rounds on all of them
- * @verified: of these
+ * @verified: number of @rounds that have been verified
  */
 struct kping_result {
 	char device[IB_DEVICE_NAME_MAX];
@@ -98,15 +98,15 @@ struct kping_result {
 
 /**
  * struct kping_run - a command being executed
- * @ref: list and file
+ * @ref: held by the list and the file
  * @entry: in the list of runs
  * @id: number
- * @net: network namespace of whoever gave the command
+ * @net: network namespace of the task that wrote the command
  * @cmd: the command
- * @task: thread; whoever takes it from here stops it
- * @done: completed with it
+ * @task: thread, or NULL: kping_run_stop() has taken it
+ * @done: completed at the end of the thread
  * @status: 0 or negative errno
- * @result: what came of it
+ * @result: result
  * @srq: buffers in the SRQ of a server, or NULL
  */
 struct kping_run {
@@ -123,9 +123,9 @@ struct kping_run {
 };
 
 /**
- * struct kping_counter - that a thread waits for
- * @value: goes up in completion handlers
- * @target: wake the thread when it is reached
+ * struct kping_counter - a counter for which a thread waits
+ * @value: incremented by completion handlers
+ * @target: wake the thread at this @value
  */
 struct kping_counter {
 	atomic_t value;
@@ -137,7 +137,7 @@ struct kping_counter {
  * @pd: protection domain
  * @data: memory
  * @size: its size
- * @sg: mapped for the device
+ * @sg: mapping for the device
  * @mr: registration, NULL: for local use only
  */
 struct kping_buf {
@@ -149,7 +149,7 @@ struct kping_buf {
 };
 
 /**
- * struct kping_advert - "this is where you may read or write", as rping(1) says it
+ * struct kping_advert - memory that the peer may read or write, in the format of rping(1)
  * @addr: address
  * @rkey: key
  * @size: bytes
@@ -161,12 +161,12 @@ struct kping_advert {
 };
 
 /**
- * struct kping_talk - adverts back and forth
- * @tx: message that is sent
- * @rx: message that is received
- * @rx_cqe: its completion
- * @received: messages
- * @heard: of which the thread knows
+ * struct kping_talk - exchange of adverts
+ * @tx: message to send
+ * @rx: message to receive
+ * @rx_cqe: completion of @rx
+ * @received: number of messages that have arrived
+ * @heard: number of messages that the thread has read
  */
 struct kping_talk {
 	struct kping_buf tx;
@@ -178,28 +178,27 @@ struct kping_talk {
 
 /**
  * struct kping_conn - a connection
- * @entry: in the list of whoever has many
+ * @entry: in the list of the run's connections
  * @run: run that it is part of
- * @cmd: what is played on it: the run's command; of a server with what the client
- *	wishes
- * @ops: of the mode
+ * @cmd: the run's command; of a server, with the parameters in the client's hello
+ * @ops: functions of the mode
  * @mode: state of the mode
  * @ep: endpoint
- * @qp: its QP
- * @send_cq: its CQ
- * @recv_cq: its CQ
- * @error: first error, also that the peer has gone
+ * @qp: QP of @ep
+ * @send_cq: CQ of @qp
+ * @recv_cq: CQ of @qp
+ * @error: first error; -ECONNRESET after a disconnect by the peer
  * @wait: the thread waits here for counters and @error
  * @lock: held while posting
  * @closing: nothing may be posted any more
- * @cqe: completion of what the thread posts
- * @sent: such completions
- * @posted: what they will be
+ * @cqe: completion of the thread's requests
+ * @sent: number of those completions
+ * @posted: number of those requests
  * @talk: adverts
  * @began: start of the data phase, ns
- * @ended: its end
- * @rounds: done
- * @verified: of these
+ * @ended: end of the data phase, ns
+ * @rounds: number of finished rounds
+ * @verified: number of @rounds that have been verified
  */
 struct kping_conn {
 	struct list_head entry;
@@ -230,13 +229,13 @@ struct kping_conn {
 };
 
 /**
- * struct kping_ops - a mode, on one side
- * @prepare: the QP is there, not yet connected: memory and first receives (optional).
- *	@release is called if it fails, too
- * @start: connected; must not wait for long (client, optional)
- * @play: return when all rounds are done (client)
- * @serve: return when the client has gone, which is no error (server)
- * @release: the QP is gone (optional)
+ * struct kping_ops - functions of a mode, for a client or a server
+ * @prepare: called with a QP before connecting: allocates memory, posts the first receives
+ *	(optional). @release is called also if it fails
+ * @start: called after connecting; must not wait for long (client)
+ * @play: returns when all rounds are done (client)
+ * @serve: returns after the client's disconnect, which is no error (server)
+ * @release: called after the QP is destroyed (optional)
  */
 struct kping_ops {
 	int (*prepare)(struct kping_conn *conn);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files in debugfs. A command that is written to kping/run is executed by a
- * thread; reading from the same open file waits for its end and gives the result.
- * "stop" ends it early. It goes on when the file is closed. kping/results has
- * all of them.
+ * Files in debugfs. A thread executes each command that is written to kping/run;
+ * reading from the same open file waits for its end and returns the result. "stop"
+ * ends it early. It continues after the file is closed. kping/results lists the
+ * results of all commands.
  *
  *	exec 3<>/sys/kernel/debug/kping/run
  *	echo "client addr=10.42.0.1 mode=rping size=4096 count=100 verify" >&3
@@ -26,8 +26,8 @@
 
 /**
  * struct kping_file - an open file
- * @run: last run that it has started, or NULL
- * @pos: how much of the result has been read
+ * @run: latest run of this file, or NULL
+ * @pos: position in the result
  */
 struct kping_file {
 	struct kping_run *run;
@@ -61,7 +61,7 @@ static int kping_thread(void *arg)
 	return 0;
 }
 
-/* Returns when the thread has ended, or somebody else is waiting for that. */
+/* Stops the thread and waits for its end, unless an earlier call has taken the thread. */
 static void kping_run_stop(struct kping_run *run)
 {
 	struct task_struct *task = xchg(&run->task, NULL);
@@ -70,11 +70,10 @@ static void kping_run_stop(struct kping_run *run)
 		return;
 	kthread_stop(task);
 	put_task_struct(task);
-	/* It may never have begun. */
+	/* A thread that is stopped before it runs never calls kping_thread(). */
 	complete_all(&run->done);
 }
 
-/* Not in the list any more. */
 static void kping_run_remove(struct kping_run *run)
 {
 	kping_run_stop(run);
@@ -100,7 +99,7 @@ static struct kping_run *kping_run_create(char *command)
 	return run;
 }
 
-/* The oldest of the finished runs, if there are too many. */
+/* Takes the oldest of the finished runs off the list, if there are too many. */
 static struct kping_run *kping_take_surplus(void)
 {
 	struct kping_run *run, *oldest = NULL;
@@ -218,7 +217,7 @@ out:
 	return ret;
 }
 
-/* A stream, which can be written to while somebody waits in read(). */
+/* A stream: write() does not wait for a read() of the same file that sleeps. */
 static int kping_open(struct inode *inode, struct file *file)
 {
 	struct kping_file *kfile = kzalloc(sizeof(*kfile), GFP_KERNEL);

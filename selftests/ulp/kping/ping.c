@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Client of a ping-pong: sends a message, gets it back, and sends the next. Once
- * it has been started it lives in completion handlers, so many connections can
- * play at the same time.
+ * Client of a ping-pong: sends a message, receives it back, and sends the next.
+ * After the first message completion handlers do all of the work, so many
+ * connections run at the same time.
  */
 #include <linux/slab.h>
 
@@ -11,11 +11,11 @@
 /**
  * struct ping - state of a connection
  * @conn: the connection
- * @tx: message that is sent
- * @rx: message that comes back
- * @tx_cqe: its completion
- * @rx_cqe: its completion
- * @pending: how many of the two are missing in this round
+ * @tx: message to send
+ * @rx: message that the server returns
+ * @tx_cqe: completion of @tx
+ * @rx_cqe: completion of @rx
+ * @pending: how many of the two have not completed in this round
  */
 struct ping {
 	struct kping_conn *conn;
@@ -26,7 +26,7 @@ struct ping {
 	atomic_t pending;
 };
 
-/* Of one round of one connection, so that no other's message passes for it. */
+/* Differs between rounds and connections, so that messages cannot be confused. */
 static u8 ping_seed(const struct kping_conn *conn)
 {
 	return atomic_read(&conn->rounds.value) + 37 * conn->qp->qp_num;
@@ -48,8 +48,8 @@ static void ping_send(struct ping *ping)
 }
 
 /*
- * The next round begins when the message is back and its own completion has
- * come: before that the device may still need it.
+ * The next round begins when both the receive and the send have completed: before
+ * that the device may still read the buffer.
  */
 static void ping_done(struct ping *ping, const struct ib_wc *wc)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What rping(1) does. A round:
+ * The protocol of rping(1). A round:
  *
  *	client				server
  *	"my text is here"	->
@@ -9,9 +9,9 @@
  *	"my empty buffer is here" ->
  *					WRITEs the text there
  *				<-	"go on"
- *	looks whether it is the same
+ *	compares both texts
  *
- * Every message has the form of struct kping_advert; what is in "go on" does not
+ * Every message has the form of struct kping_advert; the content of "go on" does not
  * matter.
  */
 #include <linux/slab.h>
@@ -20,9 +20,9 @@
 
 /**
  * struct rping - state of a connection
- * @text: what the client sends, what the server has read
- * @echo: what comes back (client)
- * @expected: what the server should have read
+ * @text: source of the server's READ (client); its target and source of the WRITE (server)
+ * @echo: target of the server's WRITE (client)
+ * @expected: text that the server expects to read (server)
  */
 struct rping {
 	struct kping_buf text;
@@ -30,7 +30,7 @@ struct rping {
 	char *expected;
 };
 
-/* A number, then letters that begin elsewhere every time. */
+/* A number, then letters; the first letter depends on the number. */
 static void rping_text(char *text, size_t size, unsigned int n)
 {
 	size_t i = scnprintf(text, size, "rdma-ping-%u: ", n);
@@ -132,7 +132,6 @@ static int rping_play(struct kping_conn *conn)
 	return ret;
 }
 
-/* @advert: where the client's text is */
 static int rping_serve_round(struct kping_conn *conn, unsigned int n, struct kping_advert *advert)
 {
 	struct rping *rping = conn->mode;
@@ -164,7 +163,7 @@ static int rping_serve(struct kping_conn *conn)
 
 	ret = kping_buf_register(conn, &rping->text, kping_read_access(conn));
 	for (n = 0; !ret; n++) {
-		/* A client may go after a round, not in the middle of one. */
+		/* A client may disconnect between rounds, but not during a round. */
 		ret = kping_hear(conn, &advert);
 		if (ret)
 			return ret == -ECONNRESET ? 0 : ret;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a client and a server do.
+ * The steps of a client and of a server: connect or accept, transfer data, close.
  */
 #include <linux/kthread.h>
 
@@ -61,7 +61,7 @@ int kping_client(struct kping_run *run)
 	return ret;
 }
 
-/* One that fails does not end the server, but is not forgotten. */
+/* A connection that fails does not end the server; the first error is the run's status. */
 static void kping_serve(struct kping_conn *conn, int *first_error)
 {
 	int ret = conn->ops->serve(conn);
@@ -72,7 +72,10 @@ static void kping_serve(struct kping_conn *conn, int *first_error)
 	kping_close(conn);
 }
 
-/* SRQ: connections are served by completion handlers until they end. */
+/*
+ * Serves and closes connections; without @wait, only those that have ended. With an SRQ,
+ * completion handlers serve the others meanwhile.
+ */
 static void kping_serve_all(struct list_head *conns, bool wait, int *first_error)
 {
 	struct kping_conn *conn, *next;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Server of a stream. READs and WRITEs need nothing but memory, of which the
- * client is told. For SENDs there are as many receives as the client may have
- * messages in flight, and each time that half of them have been used and posted
- * again the client is told so; also when all its messages have come.
+ * Server of a stream. For READs and WRITEs the server only sends the address of its
+ * memory. For SENDs it has as many receives as the client may have messages in
+ * flight. It sends an acknowledgment each time that half of them have been posted
+ * again, and when all messages have arrived.
  */
 #include <linux/slab.h>
 
@@ -12,8 +12,8 @@
 /**
  * struct sink_slot - a receive
  * @sink: state of the connection
- * @cqe: its completion
- * @buf: its memory
+ * @cqe: completion of the receive
+ * @buf: memory of the receive
  */
 struct sink_slot {
 	struct sink *sink;
@@ -24,10 +24,10 @@ struct sink_slot {
 /**
  * struct sink - state of a connection
  * @conn: the connection
- * @buf: what is read and written
- * @ack: "go on"
- * @ack_cqe: its completion
- * @unacked: receives posted again since
+ * @buf: memory for the client's READs and WRITEs
+ * @ack: acknowledgment
+ * @ack_cqe: completion of @ack
+ * @unacked: receives posted again since the last acknowledgment
  * @nr_slots: number of receives (SEND)
  * @slots: receives
  */
@@ -57,7 +57,6 @@ static int sink_ack(struct sink *sink)
 	return kping_post_answer(sink->conn, &wr);
 }
 
-/* Returns whether the message is what it should be. */
 static bool sink_verify(struct kping_conn *conn, struct sink_slot *slot, u32 length)
 {
 	if (length != conn->cmd.size)

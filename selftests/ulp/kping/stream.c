@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Client of a stream: as many messages as the queue takes, some posted together.
- * Only the last of a batch is signaled.
+ * Client of a stream: keeps the send queue full. Each post is a batch of requests,
+ * of which only the last is signaled.
  *
- * SENDs need a receive at the server, which says every so often that it has
- * posted some again (sink.c). READs and WRITEs need to know where.
+ * SENDs need receives of the server, which acknowledges regularly that it has
+ * posted some again (sink.c). READs and WRITEs need the address of its memory.
  */
 #include <linux/slab.h>
 
 #include "kping.h"
 
-#define STREAM_ACKS	4	/* receives for what the server says */
+#define STREAM_ACKS	4	/* receives for acknowledgments */
 
 /**
  * struct stream - state of a connection
  * @conn: the connection
- * @local: what is sent or written, or read into
- * @back: what has been written is read back here (verify)
- * @acks: memory for what the server says
- * @remote: server's memory
- * @last_cqe: a batch has completed
- * @other_cqe: a request of a batch before its last has failed
- * @ack_cqe: server has said something
+ * @local: source of SENDs and WRITEs, target of READs
+ * @back: target of the READs that verify
+ * @acks: memory for acknowledgments
+ * @remote: the server's memory
+ * @last_cqe: completion of a batch
+ * @other_cqe: completion of other requests of a batch, which have failed
+ * @ack_cqe: completion of an acknowledgment
  * @room: send slots that are taken and not used yet
  * @credit: messages for which the server has receives (SEND)
- * @refill: wake the thread when there is so much of both
- * @completed: messages
+ * @refill: wake the thread when @credit or the free slots have reached it
+ * @completed: number of completed messages
  * @sge: memory of all requests
  * @wrs: a whole batch; a smaller one begins in the middle
  */
@@ -92,7 +92,7 @@ static int stream_prepare(struct kping_conn *conn)
 	stream->other_cqe.done = stream_other_failed;
 	stream->ack_cqe.done = stream_ack_done;
 	stream->refill = cmd->depth / 2;
-	/* The others are for acknowledgments. */
+	/* Leave the stream cmd->depth slots; the others are for adverts. */
 	if (!rdma_ep_try_slots(conn->ep, KPING_TALK_WRS))
 		return -ENOBUFS;
 	atomic_set(&stream->credit.value, cmd->depth);
@@ -122,7 +122,7 @@ static void stream_release(struct kping_conn *conn)
 	kfree(stream);
 }
 
-/* The same requests are posted again and again. */
+/* All batches post these requests. */
 static void stream_make_wrs(struct stream *stream)
 {
 	static const enum ib_wr_opcode opcodes[KPING_NR_OPS] = {
@@ -168,7 +168,7 @@ static int stream_start(struct kping_conn *conn)
 	return ret;
 }
 
-/* Wait for some room at once, not for every bit of it. */
+/* Takes stream->refill slots at once, for fewer wake-ups. */
 static int stream_take_room(struct stream *stream, u32 n)
 {
 	struct kping_conn *conn = stream->conn;
@@ -213,13 +213,13 @@ static int stream_run(struct kping_conn *conn)
 			return ret;
 	}
 	ret = kping_wait(conn, &conn->rounds, cmd->count);
-	/* Have they all come? The last acknowledgment is for that. */
+	/* The last acknowledgment confirms that all messages have arrived. */
 	if (!ret && cmd->op == KPING_SEND)
 		ret = kping_wait(conn, &stream->credit, cmd->depth);
 	return ret;
 }
 
-/* One message, and look. What is written is read back. */
+/* Transfers and verifies one message. After a WRITE, a READ returns the data. */
 static int stream_verify(struct stream *stream, u32 n)
 {
 	struct kping_conn *conn = stream->conn;
@@ -249,7 +249,7 @@ static int stream_play(struct kping_conn *conn)
 	int ret = 0;
 
 	conn->began = ktime_get_ns();
-	/* SENDs are looked at by the server. */
+	/* The server verifies SENDs. */
 	if (conn->cmd.op == KPING_SEND || !conn->cmd.verify)
 		ret = stream_run(conn);
 	else

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Telling the peer about memory, and using the memory that it has told about.
+ * Sends the peer the address and key of memory, and reads and writes the peer's.
  *
- * The messages are those of rping(1). Each side waits for the other's before it
- * sends its next one, so one receive is enough. The client speaks first:
- * iWARP wants it so.
+ * The messages are those of rping(1). Each side waits for a message of the other
+ * before it sends its next one, so one receive is enough. The client sends first,
+ * as iWARP requires.
  */
 #include "kping.h"
 
@@ -41,7 +41,7 @@ void kping_talk_release(struct kping_conn *conn)
 	kping_buf_free(&conn->talk.tx);
 }
 
-/* @buf: what to tell about, NULL: just go on */
+/* @buf: memory that the peer may use; NULL: its content does not matter ("go on") */
 int kping_say(struct kping_conn *conn, const struct kping_buf *buf)
 {
 	struct kping_advert *advert = conn->talk.tx.data;
@@ -49,7 +49,7 @@ int kping_say(struct kping_conn *conn, const struct kping_buf *buf)
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
 	int ret;
 
-	/* The message before must have gone. */
+	/* The previous message has the same buffer. */
 	ret = kping_flush(conn);
 	if (ret)
 		return ret;
@@ -63,7 +63,7 @@ int kping_say(struct kping_conn *conn, const struct kping_buf *buf)
 	return kping_submit(conn, &wr);
 }
 
-/* @advert: what the peer has said, or NULL */
+/* Waits for the peer's message and copies it to @advert, if not NULL. */
 int kping_hear(struct kping_conn *conn, struct kping_advert *advert)
 {
 	struct kping_talk *talk = &conn->talk;
@@ -80,7 +80,7 @@ int kping_hear(struct kping_conn *conn, struct kping_advert *advert)
 	return kping_post_recv(conn, &talk->rx_cqe, &talk->rx);
 }
 
-/* What a buffer must allow that is read into: on iWARP the peer writes there. */
+/* Access flags of the target of a READ: on iWARP, the peer's response writes to it. */
 int kping_read_access(const struct kping_conn *conn)
 {
 	bool iwarp = rdma_protocol_iwarp(conn->qp->device, rdma_ep_port(conn->ep));
@@ -88,7 +88,7 @@ int kping_read_access(const struct kping_conn *conn)
 	return IB_ACCESS_LOCAL_WRITE | (iwarp ? IB_ACCESS_REMOTE_WRITE : 0);
 }
 
-/* READ into @buf or WRITE from it, and wait until it is done. */
+/* READs into @buf or WRITEs from it, and waits for the completion. */
 int kping_rdma(struct kping_conn *conn, enum ib_wr_opcode opcode,
 	       const struct kping_buf *buf, const struct kping_advert *advert,
 	       u32 length)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pointers to no object, unreachable addresses, attributes that do not fit.
+ * Invalid arguments: NULL and error pointers, unreachable addresses, attributes that do not
+ * fit together.
  */
 #include "tests.h"
 
 static void kt_bad_channel(struct kt *t, struct rdma_ep_channel *bad)
 {
-	/* As kfree() does. */
 	kt_expect_eq(t, 0, rdma_ep_channel_destroy(bad));
 	kt_expect_err(t, -EINVAL, rdma_ep_get_event(bad, 0));
-	/* Nothing to be seen, but nothing happens either. */
+	/* Must not crash; it has no result. */
 	rdma_ep_ack_event((void *)bad);
 }
 
@@ -64,7 +64,7 @@ static void kt_no_objects(struct kt *t)
 	}
 }
 
-/* Good endpoints, but a bad pointer among the other arguments. */
+/* Valid endpoints with an invalid pointer among the other arguments */
 static void kt_bad_arguments(struct kt *t)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
@@ -96,10 +96,9 @@ static void kt_bad_arguments(struct kt *t)
 	kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(p.client, &qp));
 	qp = good;
 	qp.init.create_flags = IB_QP_CREATE_NETIF_QP | BIT(30);
-	/* Which error is the driver's business. */
+	/* The error depends on the driver. */
 	kt_expect(t, rdma_ep_create_qp(p.client, &qp) < 0);
 	kt_expect_ptr(t, NULL, rdma_ep_qp(p.client));
-	/* None of it has done harm. */
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &good));
 }
 
@@ -130,13 +129,12 @@ static void kt_create_attr(struct kt *t)
 	kt_expect_not_created(t, -EINVAL, .net = &init_net, .dst = kt_ptr(&unspec));
 	kt_expect_not_created(t, -EINVAL, .net = &init_net, .dst = kt_ptr(&local));
 	kt_expect_not_created(t, -EINVAL, .net = &init_net, .dst = kt_ptr(&big));
-	/* One of each family. */
 	kt_expect_not_created(t, -EINVAL, .net = &init_net, .src = good6, .dst = kt_ptr(&dst));
 	kt_expect_not_created(t, -EINVAL, .net = &init_net, .src = good, .ps = 1);
 	kt_expect_not_created(t, -EINVAL, .net = &init_net, .src = good, .channel = err);
 }
 
-/* QP types and port spaces. */
+/* Invalid QP types, and types that do not fit the port space */
 static void kt_create_type(struct kt *t)
 {
 	static const enum ib_qp_type types[] = {
@@ -160,7 +158,7 @@ static void kt_create_type(struct kt *t)
 			      .ps = RDMA_PS_TCP, .qp = &qp);
 }
 
-/* An address of this machine without an RDMA device, and none of it. */
+/* A foreign address, a local one without an RDMA device, one that is in use */
 static void kt_create_addr(struct kt *t)
 {
 	struct sockaddr_storage other = kt_sa("192.0.2.7", 0);
@@ -179,11 +177,10 @@ static void kt_create_addr(struct kt *t)
 	kt_assert(t, kt_port(&taken));
 	kt_expect_not_created(t, -EADDRINUSE, .net = &init_net, .src = kt_ptr(&taken));
 	kt_destroy(t, ep);
-	/* Free again. */
 	kt_passive(t, &setup);
 }
 
-/* A neighbour that does not answer takes its time, and not more. */
+/* For a missing neighbour, creation fails at its time limit. */
 static void kt_no_neighbour(struct kt *t, unsigned int timeout_ms, unsigned int takes_ms)
 {
 	struct sockaddr_storage addr = kt_sa("10.42.0.77", 7);
@@ -208,7 +205,7 @@ static void kt_unreachable(struct kt *t)
 	kt_no_neighbour(t, 0, 2000);
 }
 
-/* No listener has this port. */
+/* A port without a listener */
 static void kt_refused(struct kt *t)
 {
 	struct sockaddr_storage dst = kt_with_port(kt_addr(), 1);
@@ -217,7 +214,7 @@ static void kt_refused(struct kt *t)
 	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_connect(ep, NULL, KT_CALL_MS));
 }
 
-/* More private data than can be sent, and lengths without data. */
+/* Too much private data, and lengths without data */
 static void kt_private_data_size(struct kt *t)
 {
 	static const u8 data[U8_MAX];
@@ -235,7 +232,6 @@ static void kt_private_data_size(struct kt *t)
 	kt_expect_eq(t, -EINVAL, rdma_ep_reject(p.server, NULL, 1));
 	kt_expect_eq(t, -EINVAL, rdma_ep_reject(p.server, data, U8_MAX));
 	kt_expect_eq(t, -EINVAL, rdma_ep_accept(p.server, &big, 0));
-	/* It can still be had. */
 	kt_pair_accept(t, &p);
 }
 

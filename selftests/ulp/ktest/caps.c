@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Capabilities: none, too many, all there are; and what was granted.
+ * Capabilities of QPs and SRQs: none, beyond the limits, at the limits; the granted values.
  */
 #include "tests.h"
 
-/* rdma_ep_create_qp() with these must return @want. A QP is destroyed again. */
+/* Expects @want from rdma_ep_create_qp() with @cap, and destroys the QP. */
 static void kt_caps_try(struct kt *t, int line, struct rdma_ep *ep, int want, struct ib_qp_cap cap)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
@@ -21,7 +21,6 @@ static void kt_caps_try(struct kt *t, int line, struct rdma_ep *ep, int want, st
 #define kt_expect_caps(t, ep, want, ...) \
 	kt_caps_try(t, __LINE__, ep, want, (struct ib_qp_cap) { __VA_ARGS__ })
 
-/* An active endpoint without a QP. */
 static struct rdma_ep *kt_caps_ep(struct kt *t)
 {
 	struct kt_pair p;
@@ -37,7 +36,7 @@ static void kt_caps_none(struct kt *t)
 
 	kt_expect_caps(t, ep, -EINVAL);
 	kt_expect_caps(t, ep, 0, .max_send_wr = 1, .max_send_sge = 1);
-	/* (siw wants a send queue.) */
+	/* siw requires a send queue. */
 	if (!kt_iwarp())
 		kt_expect_caps(t, ep, 0, .max_recv_wr = 1, .max_recv_sge = 1);
 }
@@ -61,12 +60,11 @@ static void kt_caps_over(struct kt *t)
 		kt_expect_caps(t, ep, -EINVAL, .max_send_wr = 1, .max_send_sge = huge[i]);
 		kt_expect_caps(t, ep, -EINVAL, .max_recv_wr = 1, .max_recv_sge = huge[i]);
 	}
-	/* "One less than the limit" is granted. */
+	/* One less than the limit is granted, as draining needs an entry. */
 	if (dev->max_qp_wr <= SZ_64K)
 		kt_expect_caps(t, ep, 0, .max_send_wr = dev->max_qp_wr - 1, .max_send_sge = 1);
 }
 
-/* The capacity of the QP and its queues is written back. */
 static void kt_caps_granted(struct kt *t)
 {
 	struct rdma_ep *ep = kt_caps_ep(t);
@@ -87,12 +85,12 @@ static void kt_caps_granted(struct kt *t)
 	kt_expect(t, qp.init.cap.max_recv_sge >= 2);
 	kt_assert_eq(t, 0, ib_query_qp(rdma_ep_qp(ep), &attr, IB_QP_CAP, &init));
 	kt_expect(t, init.cap.max_recv_wr >= qp.init.cap.max_recv_wr);
-	/* Not requested; rxe has some. */
+	/* Inline data is not requested, but rxe grants some. */
 	kt_expect_eq(t, init.cap.max_inline_data, qp.init.cap.max_inline_data);
 	kt_expect(t, rdma_ep_send_cq(ep)->cqe >= qp.init.cap.max_send_wr);
 	kt_expect(t, rdma_ep_recv_cq(ep)->cqe >= qp.init.cap.max_recv_wr);
 
-	/* All of it can be posted, and all comes back. */
+	/* As many receives as requested can be posted, and all complete. */
 	io = kt_io_create(t, rdma_ep_pd(ep));
 	for (i = 0; i < 6; i++)
 		kt_expect_eq(t, 0, kt_io_recv(io, ep));

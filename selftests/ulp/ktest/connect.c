@@ -4,14 +4,14 @@
  */
 #include "tests.h"
 
-/* A message each way. The QPs are destroyed: nothing is outstanding then. */
+/* Sends a message each way, then destroys the QPs. */
 static void kt_messages(struct kt *t, struct rdma_ep *a, struct rdma_ep *b)
 {
 	struct kt_io *ioa = kt_io_create(t, rdma_ep_pd(a)), *iob = kt_io_create(t, rdma_ep_pd(b));
 
 	kt_expect_eq(t, 0, kt_io_recv(ioa, a));
 	kt_expect_eq(t, 0, kt_io_recv(iob, b));
-	/* iWARP: the one that has connected has the first word. */
+	/* On iWARP the connecting side must send first. */
 	strscpy(ioa->buf, "hello", KT_IO_SIZE);
 	kt_expect_eq(t, 0, kt_io_send(ioa, a));
 	kt_expect(t, kt_wait_for(atomic_read(&iob->ok) == 1, KT_CALL_MS));
@@ -85,7 +85,7 @@ static void kt_connect_uc(struct kt *t)
 	kt_connect_over(t, &(struct kt_setup) { .client_qp = &client, .server_qp = &server });
 }
 
-/* Both ends are destroyed while connected; the peer is notified. */
+/* Destroying a connected endpoint, client or server, disconnects its peer. */
 static void kt_destroy_connected(struct kt *t)
 {
 	struct kt_pair p;
@@ -117,7 +117,7 @@ static void kt_wildcard(struct kt *t)
 	kt_pair_accept(t, &p);
 }
 
-/* Is it this private data, with what the protocol pads it with? */
+/* Returns whether @event has this private data, which the protocol may pad. */
 static bool kt_is_data(const struct rdma_cm_event *event, const u8 *data, size_t len)
 {
 	const struct rdma_conn_param *param;
@@ -156,7 +156,7 @@ static void kt_private_data(struct kt *t)
 	kt_assert(t, event);
 	kt_expect(t, kt_is_data(event, there, sizeof(there)));
 	kt_expect_eq(t, RDMA_CM_EVENT_CONNECT_REQUEST, event->event);
-	/* The peer's are ours the other way round. */
+	/* Each value of the peer is the other one of this side. */
 	kt_expect_eq(t, 2, event->param.conn.responder_resources);
 	kt_expect_eq(t, 3, event->param.conn.initiator_depth);
 	kt_pair_accept(t, &p);
@@ -186,7 +186,7 @@ static void kt_reject(struct kt *t)
 	kt_expect_call(t, p.connect, KT_CALL_MS, -ECONNREFUSED);
 }
 
-/* Unconnected: the answer has the address to send to. */
+/* UD: the answer has the QP number and Q_Key of the server. */
 static void kt_ud(struct kt *t)
 {
 	struct rdma_ep_qp_attr client = kt_qp(), server = kt_qp();
@@ -201,7 +201,6 @@ static void kt_ud(struct kt *t)
 	server.init.qp_type = IB_QPT_UD;
 	kt_pair_listen(t, &p, &setup);
 	kt_pair_request(t, &p);
-	/* Ready to send at once. */
 	kt_expect_eq(t, 0, ib_query_qp(rdma_ep_qp(p.client), &attr, IB_QP_STATE, &init));
 	kt_expect_eq(t, IB_QPS_RTS, attr.qp_state);
 	kt_expect_eq(t, IB_QPT_UD, rdma_ep_qp(p.server)->qp_type);
@@ -211,7 +210,7 @@ static void kt_ud(struct kt *t)
 	kt_expect(t, event->param.ud.qkey);
 }
 
-/* A client gives up before it is accepted: the next one is served all the same. */
+/* A client is destroyed before its request is accepted; the next client is still served. */
 static void kt_given_up(struct kt *t)
 {
 	struct rdma_ep *server;
@@ -223,7 +222,7 @@ static void kt_given_up(struct kt *t)
 	kt_expect_eq(t, -ETIMEDOUT, rdma_ep_connect(p.client, NULL, 300));
 	kt_destroy(t, p.client);
 	call = kt_connect(t, kt_active(t, NULL, p.listener), 2 * KT_CALL_MS);
-	/* The first request may be read although its client has left; the second may not. */
+	/* The first client's request may be returned, but cannot be accepted. */
 	for (i = 0; i < 2 && !accepted; i++) {
 		server = rdma_ep_get_request(p.listener, KT_CALL_MS);
 		if (!kt_expect_ok(t, server))
@@ -235,7 +234,7 @@ static void kt_given_up(struct kt *t)
 	kt_expect_call(t, call, KT_CALL_MS, 0);
 }
 
-/* Several clients at once, whose requests are read in the order in which they came. */
+/* Requests of several clients are returned in order of arrival. */
 static void kt_many_requests(struct kt *t)
 {
 	struct sockaddr_storage local, peer;

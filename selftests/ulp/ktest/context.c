@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls from contexts in which they would wait for themselves: -EDEADLK, a warning, and
- * nothing has changed. The warning comes once as long as rdma_ep is loaded; the script loads
- * it anew before the first of these tests, and looks for it.
+ * Calls from contexts in which they would wait for themselves fail with -EDEADLK and a
+ * warning, and change nothing. The module rdma_ep warns once, so the script reloads it before
+ * the first of these tests, and checks for the warning.
  */
 #include <linux/debug_locks.h>
 #include <linux/interrupt.h>
@@ -14,10 +14,10 @@
  * struct kt_inside - calls that are made in a bad context
  * @ep: endpoint with a QP
  * @queue: channel without endpoints
- * @about: only calls about @ep are refused
- * @made: the calls have been made
- * @first: only once
- * @wrong: those that were not refused, as bits
+ * @about: only calls on @ep are refused
+ * @made: completed after the calls
+ * @first: for the first handler only
+ * @wrong: a bit for each call that was not refused
  */
 struct kt_inside {
 	struct rdma_ep *ep;
@@ -28,7 +28,6 @@ struct kt_inside {
 	unsigned long wrong;
 };
 
-/* @ep: NULL if it is set later */
 static struct kt_inside *kt_inside_init(struct kt *t, struct rdma_ep *ep)
 {
 	struct kt_inside *in = kt_zalloc(t, sizeof(*in));
@@ -39,7 +38,7 @@ static struct kt_inside *kt_inside_init(struct kt *t, struct rdma_ep *ep)
 	return in;
 }
 
-/* Every function, with good arguments; bits of those that were not refused. */
+/* Calls every function with valid arguments. Returns a bit for each that was not refused. */
 static unsigned long kt_call_about(struct rdma_ep *ep)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
@@ -103,7 +102,7 @@ static void kt_inside(void *arg)
 	in->wrong = kt_call_about(in->ep);
 	if (!in->about)
 		in->wrong |= kt_call_others(in->queue);
-	/* These are fine everywhere. */
+	/* These are allowed in every context. */
 	if (!rdma_ep_device(in->ep) || !rdma_ep_qp(in->ep) ||
 	    !rdma_ep_channel(in->ep) || !rdma_ep_pd(in->ep) ||
 	    rdma_ep_local_addr(in->ep, &addr) || rdma_ep_qp_cap(in->ep, &cap) ||
@@ -152,7 +151,6 @@ static void kt_context_atomic(struct kt *t)
 	}
 	kt_splats_end();
 	kt_expect_refused(t, in);
-	/* It still works afterwards. */
 	kt_expect(t, rdma_ep_qp(p.client));
 	kt_pair_disconnect(t, &p);
 }
@@ -175,7 +173,7 @@ static void kt_context_cq(struct kt *t)
 	io->fn = kt_inside;
 	io->fn_arg = in;
 	kt_splats_begin();
-	/* No message comes: it is flushed. */
+	/* No message arrives, so disconnecting flushes the receive. */
 	kt_expect_eq(t, 0, kt_io_recv(io, p.client));
 	kt_pair_disconnect(t, &p);
 	kt_expect_refused(t, in);
@@ -184,10 +182,10 @@ static void kt_context_cq(struct kt *t)
 }
 
 /**
- * struct kt_other - calls about another endpoint
+ * struct kt_other - calls on another endpoint
  * @ep: endpoint
- * @made: they have been made
- * @ret: their results
+ * @made: completed after the calls
+ * @ret: results of the calls
  */
 struct kt_other {
 	struct rdma_ep *ep;
@@ -206,7 +204,7 @@ static void kt_call_other(void *arg)
 	complete(&o->made);
 }
 
-/* A handler in a work queue may well deal with other endpoints. */
+/* A completion handler in a work queue may make all calls on other endpoints. */
 static void kt_context_other_ep(struct kt *t)
 {
 	struct kt_other *o = kt_zalloc(t, sizeof(*o));
@@ -232,7 +230,7 @@ static void kt_context_other_ep(struct kt *t)
 
 /* ---- from event handlers */
 
-/* Only what would wait for the callback is refused. */
+/* Only calls that would wait for the callback are refused. */
 static void kt_inside_event(const struct rdma_ep_cm_event *event, void *context)
 {
 	struct kt_inside *in = context;
@@ -298,7 +296,7 @@ static void kt_inside_verbs(struct ib_event *event, void *context)
 	kt_inside(context);
 }
 
-/* A connection whose listener has an SRQ; calls about its server are made by @in. */
+/* Connects to a listener with an SRQ; the calls of @in are on its server. */
 static void kt_srq_open(struct kt *t, struct kt_pair *p, struct kt_inside *in,
 			struct ib_srq_init_attr *srq)
 {
@@ -311,8 +309,8 @@ static void kt_srq_open(struct kt *t, struct kt_pair *p, struct kt_inside *in,
 }
 
 /*
- * The driver decides which events there are: siw reports that a send queue has drained, rxe
- * that a QP with an SRQ gets no more receives.
+ * The events depend on the driver: siw reports that a send queue has drained, rxe that a QP
+ * with an SRQ gets no more receives.
  */
 static void kt_context_qp_event(struct kt *t)
 {
@@ -365,7 +363,10 @@ static void kt_lock_in_end(struct rdma_ep *ep, int error)
 	complete(rdma_ep_context(ep));
 }
 
-/* Not a deadlock here: the callback has returned. Lockdep is off after its report. */
+/*
+ * Lockdep reports a caller of rdma_ep_destroy() that holds a lock of a callback. There is no
+ * deadlock, as the callback has returned. Lockdep is off after the report.
+ */
 static void kt_destroy_locked(struct kt *t)
 {
 	struct completion *ended = kt_zalloc(t, sizeof(*ended));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of endpoints: what has ended them, what completes then, which events and
- * callbacks there are; rdma_ep_abort() in each context and state, rdma_ep_drain().
+ * The end of endpoints: its causes, flushed requests, events and callbacks; rdma_ep_abort()
+ * in each context and state, rdma_ep_drain().
  */
 #include <linux/sched/mm.h>
 
 #include "raw.h"
 #include "tests.h"
 
-#define KT_ERROR	(-EBADMSG)	/* that no other part returns */
+#define KT_ERROR	(-EBADMSG)	/* an error that no other part returns */
 
 static void kt_expect_over(struct kt *t, struct rdma_ep *ep, int status)
 {
@@ -39,7 +39,7 @@ static void kt_expect_flushed(struct kt *t, const struct kt_io *io)
 	kt_expect_eq(t, 0, atomic_read(&io->ok));
 }
 
-/* Receives stayed posted until the owner acted, if the peer disconnected. */
+/* A disconnect by the peer flushes receives at once, without a call of the owner. */
 static void kt_peer_disconnects(struct kt *t)
 {
 	struct kt_busy b;
@@ -111,13 +111,13 @@ static void kt_abort_connected(struct kt *t)
 	kt_expect_aborted(t, b.p.server);
 	kt_expect_flushed(t, b.io);
 	kt_expect_over(t, b.p.client, -ECONNRESET);
-	/* Later posts complete, too. */
+	/* A receive that is posted later is flushed, too. */
 	kt_expect_eq(t, 0, kt_io_recv(b.io, b.p.server));
 	kt_expect_flushed(t, b.io);
 	kt_expect_eq(t, 0, rdma_ep_destroy_qp(b.p.server));
 }
 
-/* Each call that waits for something of the endpoint */
+/* rdma_ep_abort() ends each call that waits on the endpoint. */
 static void kt_abort_waits(struct kt *t)
 {
 	struct kt_waiter w;
@@ -135,7 +135,7 @@ static void kt_abort_waits(struct kt *t)
 	}
 }
 
-/* A request that is not answered any more is refused at once. */
+/* Aborting a request refuses it at once. */
 static void kt_abort_request(struct kt *t)
 {
 	struct kt_pair p;
@@ -145,7 +145,7 @@ static void kt_abort_request(struct kt *t)
 	rdma_ep_abort(p.server, 0);
 	kt_expect_call(t, p.connect, KT_CALL_MS, -ECONNREFUSED);
 	kt_expect_over(t, p.server, -ECONNABORTED);
-	/* And a listener's next ones are. */
+	/* Aborting a listener refuses later requests. */
 	rdma_ep_abort(p.listener, KT_ERROR);
 	p.client = kt_active(t, NULL, p.listener);
 	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_connect(p.client, NULL, KT_CALL_MS));
@@ -156,7 +156,6 @@ static void kt_abort_here(void *arg)
 	rdma_ep_abort(arg, KT_ERROR);
 }
 
-/* In the handler of a completion */
 static void kt_abort_in_cq(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
@@ -185,7 +184,7 @@ static void kt_abort_irqs_off(struct kt *t)
 	kt_expect_flushed(t, b.io);
 }
 
-/* One event of the end for a channel, whatever else follows */
+/* A channel gets one event of the end, even if others follow. */
 static void kt_abort_events(struct kt *t)
 {
 	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
@@ -209,7 +208,7 @@ static void kt_abort_events(struct kt *t)
 	rdma_ep_ack_event(event);
 }
 
-/* The work of an abort may begin before, in and after rdma_ep_destroy(). */
+/* The work item of rdma_ep_abort() may begin before, during and after rdma_ep_destroy(). */
 static void kt_abort_destroy(struct kt *t)
 {
 	struct rdma_ep *ep;
@@ -238,10 +237,10 @@ static void kt_abort_destroy(struct kt *t)
 /* ---- callbacks */
 
 /**
- * struct kt_ended - the calls that rdma_ep_on_end() has led to
+ * struct kt_ended - calls of the function that rdma_ep_on_end() has set
  * @n: their number
- * @error: of the last
- * @noio: its allocations do not wait for storage
+ * @error: argument of the latest
+ * @noio: the latest was called in a memalloc_noio_save() scope
  */
 struct kt_ended {
 	atomic_t n;
@@ -267,7 +266,7 @@ static struct kt_ended *kt_watch(struct kt *t, struct rdma_ep *ep)
 	return e;
 }
 
-/* An idle synchronous endpoint reports its end, without a channel. */
+/* An idle synchronous endpoint without a channel reports its end. */
 static void kt_on_end(struct kt *t)
 {
 	struct kt_ended *c, *s;
@@ -282,7 +281,7 @@ static void kt_on_end(struct kt *t)
 	kt_expect(t, kt_wait_for(atomic_read(&s->n), KT_PROMPT_MS));
 	kt_expect_eq(t, -ECONNRESET, s->error);
 	kt_expect(t, s->noio);
-	/* Set after the end, it is called at once. */
+	/* A function that is set after the end is called at once. */
 	kt_expect_eq(t, 0, atomic_read(&c->n));
 	rdma_ep_on_end(p.client, kt_ended);
 	kt_expect(t, kt_wait_for(atomic_read(&c->n), KT_PROMPT_MS));
@@ -294,7 +293,7 @@ static void kt_on_end(struct kt *t)
 	kt_expect_eq(t, 1, atomic_read(&s->n));
 }
 
-/* The removal of its device, too */
+/* The removal of the device calls the function, too. */
 static void kt_on_end_removed(struct kt *t)
 {
 	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
@@ -310,7 +309,6 @@ static void kt_on_end_removed(struct kt *t)
 	kt_expect(t, kt_wait_for(atomic_read(&l->n) && atomic_read(&s->n), KT_PROMPT_MS));
 	kt_expect_eq(t, -ENODEV, l->error);
 	kt_expect(t, s->error == -ENODEV || s->error == -ECONNRESET);
-	/* Its receives complete, too. */
 	kt_expect_flushed(t, b.io);
 	kt_destroy(t, b.p.server);
 	kt_undo(t, b.io);
@@ -322,13 +320,13 @@ static void kt_on_end_removed(struct kt *t)
 /**
  * struct kt_acceptor - a protocol that accepts in the callback of a request
  * @child: the request
- * @local: its address
- * @peer: that of its peer
+ * @local: address of @child
+ * @peer: address of its peer
  * @ret: results of the callback's calls
- * @noio: its allocations do not wait for storage
- * @up: it is connected
- * @over: events with a status
- * @status: of the last
+ * @noio: the callback runs in a memalloc_noio_save() scope
+ * @up: number of connections
+ * @over: number of events with a status
+ * @status: status of the latest
  */
 struct kt_acceptor {
 	struct rdma_ep *child;
@@ -361,7 +359,7 @@ static void kt_accept_here(const struct rdma_ep_cm_event *event, void *context)
 	a->ret[3] = rdma_ep_accept(event->child, NULL, 0);
 }
 
-/* After the listener, so that no callback runs */
+/* Runs after the listener's destruction, so no callback runs any more. */
 static void kt_end_accepted(struct kt *t, void *a)
 {
 	rdma_ep_destroy(((struct kt_acceptor *)a)->child);
@@ -414,7 +412,7 @@ static void kt_callback_refuses(struct kt *t)
 
 /* ---- asynchronous events of the QP */
 
-/* As a driver does it, in an interrupt */
+/* Calls the QP's event handler with interrupts off, as a driver may do. */
 static void kt_qp_event(struct rdma_ep *ep, enum ib_event_type type)
 {
 	struct ib_qp *qp = rdma_ep_qp(ep);
@@ -425,7 +423,7 @@ static void kt_qp_event(struct rdma_ep *ep, enum ib_event_type type)
 	local_irq_enable();
 }
 
-/* The confirmation of the peer gets lost, but its data arrive. */
+/* The peer's confirmation is lost, but its data arrive: COMM_EST ends rdma_ep_accept(). */
 static void kt_comm_est(struct kt *t)
 {
 	bool mock = kt_arg(t);
@@ -446,7 +444,6 @@ static void kt_comm_est(struct kt *t)
 		kt_qp_event(w.args.ep, IB_EVENT_COMM_EST);
 	kt_expect_call(t, call, KT_PROMPT_MS, 0);
 	kt_expect_eq(t, 0, rdma_ep_status(w.args.ep));
-	/* A second one changes nothing. */
 	kt_qp_event(w.args.ep, IB_EVENT_COMM_EST);
 	kt_waiter_close(t, &w);
 }
@@ -474,9 +471,9 @@ static void kt_drain(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_drain(b.p.server));
 	kt_expect_eq(t, 2, atomic_read(&b.io->done));
 	kt_expect_ptr(t, qp, rdma_ep_qp(b.p.server));
-	/* iWARP's connections end with the state RTS. */
+	/* On iWARP, leaving RTS ends the connection. */
 	kt_expect(t, kt_iwarp() || !rdma_ep_status(b.p.server));
-	/* Again, and with something new to wait for */
+	/* Drain again, first without and then with a new request */
 	kt_expect_eq(t, 0, rdma_ep_drain(b.p.server));
 	kt_expect_eq(t, 0, kt_io_recv(b.io, b.p.server));
 	rdma_ep_abort(b.p.server, KT_ERROR);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Endpoints with channels: queued events and callbacks, their contents and order.
+ * Endpoints with channels: queued events and callbacks, their contents and order; migration.
  */
 #include <linux/etherdevice.h>
 #include <linux/inetdevice.h>
@@ -9,7 +9,7 @@
 
 #include "tests.h"
 
-/* The next event, which must be this one. */
+/* Requires that the next event is of @ep and @type, and returns it. */
 #define kt_event(t, ch, ep, type) \
 	kt_event_at(t, __LINE__, ch, ep, type)
 static struct rdma_ep_cm_event *kt_event_at(struct kt *t, int line, struct rdma_ep_channel *ch,
@@ -61,7 +61,7 @@ static void kt_event_queue(struct kt *t)
 	rdma_ep_ack_event(event);
 	kt_expect_ptr(t, sch, rdma_ep_channel(p.server));
 	kt_expect_ptr(t, rdma_ep_context(p.listener), rdma_ep_context(p.server));
-	/* With the attributes of the listener. */
+	/* Without attributes, the QP gets those of the listener. */
 	kt_expect_ptr(t, NULL, rdma_ep_qp(p.server));
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.server, NULL));
 	kt_expect(t, rdma_ep_qp(p.server));
@@ -76,12 +76,11 @@ static void kt_event_queue(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_disconnect(p.server, 0));
 	kt_expect_event(t, cch, p.client, RDMA_CM_EVENT_DISCONNECTED);
 	kt_destroy(t, p.server);
-	/* In use. */
 	kt_expect_eq(t, -EBUSY, rdma_ep_channel_destroy(cch));
 	kt_expect_eq(t, -EBUSY, rdma_ep_channel_destroy(sch));
 }
 
-/* An event stays until its reader acknowledges it, also after its endpoint. */
+/* An event is valid until its reader acknowledges it, even after its endpoint is destroyed. */
 static void kt_event_outlives(struct kt *t)
 {
 	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
@@ -105,7 +104,7 @@ static void kt_event_outlives(struct kt *t)
 	kt_expect_call(t, call, KT_CALL_MS, -ECONNREFUSED);
 }
 
-/* Requests that have not been read are refused with their listener. */
+/* Destroying a listener refuses its unread requests. */
 static void kt_event_unread(struct kt *t)
 {
 	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
@@ -124,7 +123,7 @@ static void kt_event_unread(struct kt *t)
 	kt_expect_no_event(t, ch);
 }
 
-/* Requests beyond the backlog are repeated, and accepted then. */
+/* A client repeats a request beyond the backlog, until it is accepted. */
 static void kt_backlog(struct kt *t)
 {
 	struct rdma_ep *listener, *server;
@@ -143,7 +142,7 @@ static void kt_backlog(struct kt *t)
 		kt_expect_eq(t, 0, rdma_ep_accept(server, NULL, KT_CALL_MS));
 		kt_expect_call(t, c[i].connect, KT_CALL_MS, 0);
 		kt_destroy(t, server);
-		/* The other one has not been let in. */
+		/* The other request was beyond the backlog. */
 		if (!i)
 			kt_expect_no_ep(t, -ETIMEDOUT, rdma_ep_get_request(listener, 0));
 	}
@@ -154,11 +153,11 @@ static void kt_backlog(struct kt *t)
 /**
  * struct kt_seen - the events of a callback
  * @n: their number
- * @event: the first of them
- * @ep: their endpoints
- * @child: of the last connection request
- * @busy: callbacks that run
- * @overlaps: calls while it ran
+ * @event: types of the first events
+ * @ep: endpoints of these
+ * @child: endpoint of the latest connection request
+ * @busy: number of running callbacks
+ * @overlaps: callbacks that began while another one ran
  */
 struct kt_seen {
 	atomic_t n;
@@ -181,7 +180,6 @@ static void kt_see(const struct rdma_ep_cm_event *event, void *context)
 		seen->ep[n] = event->ep;
 	}
 	if (event->child) {
-		/* Allowed here. */
 		rdma_ep_set_context(event->child, seen);
 		seen->child = event->child;
 	}
@@ -228,7 +226,6 @@ static void kt_event_callback(struct kt *t)
 		kt_expect_ptr(t, i ? p.server : p.listener, s->ep[i]);
 	}
 	kt_pair_close(t, &p);
-	/* No callback after that, nor one more event than there should be. */
 	kt_expect_eq(t, 3, atomic_read(&s->n));
 	kt_expect_eq(t, 2, atomic_read(&c->n));
 	kt_expect_eq(t, 0, atomic_read(&c->overlaps));
@@ -236,7 +233,7 @@ static void kt_event_callback(struct kt *t)
 
 /* ---- migration */
 
-/* Synchronous -> queue -> callback -> synchronous, requests come along. */
+/* Migrates a listener from synchronous to queue, callback and back, with its unread requests. */
 static void kt_migrate(struct kt *t)
 {
 	struct kt_seen *seen = kt_zalloc(t, sizeof(*seen));
@@ -252,25 +249,23 @@ static void kt_migrate(struct kt *t)
 	for (i = 0; i < ARRAY_SIZE(c); i++)
 		c[i] = kt_client(t, p.listener, 3 * KT_CALL_MS);
 
-	/* The first is read from a queue, */
 	kt_expect_eq(t, 0, rdma_ep_migrate(p.listener, queue));
 	kt_expect_ptr(t, queue, rdma_ep_channel(p.listener));
 	event = kt_event(t, queue, p.listener, RDMA_CM_EVENT_CONNECT_REQUEST);
 	server[0] = kt_own(t, event->child);
 	rdma_ep_ack_event(event);
-	/* the second comes in a callback. */
 	kt_expect_eq(t, 0, rdma_ep_migrate(p.listener, calls));
 	kt_expect(t, kt_wait_for(atomic_read(&seen->n) == 1, KT_PROMPT_MS));
 	kt_expect_eq(t, RDMA_CM_EVENT_CONNECT_REQUEST, seen->event[0]);
 	server[1] = kt_own(t, seen->child);
 	kt_expect_no_event(t, queue);
-	/* The requests have the channel that the listener had. */
+	/* Each request has the listener's channel of that time. */
 	kt_expect_ptr(t, queue, rdma_ep_channel(server[0]));
 	kt_expect_ptr(t, calls, rdma_ep_channel(server[1]));
 
 	kt_expect_eq(t, 0, rdma_ep_migrate(p.listener, NULL));
 	kt_expect_no_ep(t, -ETIMEDOUT, rdma_ep_get_request(p.listener, 0));
-	/* And so can requests, in mid-connection. */
+	/* Requests that have not been accepted can migrate, too. */
 	for (i = 0; i < ARRAY_SIZE(c); i++) {
 		kt_expect_eq(t, 0, rdma_ep_migrate(server[i], NULL));
 		kt_expect_eq(t, 0, rdma_ep_create_qp(server[i], NULL));
@@ -280,7 +275,7 @@ static void kt_migrate(struct kt *t)
 		kt_expect_call(t, c[i].connect, KT_CALL_MS, 0);
 }
 
-/* Back from a channel: get_request returns the requests of its queue. */
+/* After the way back, rdma_ep_get_request() returns the requests of the queue. */
 static void kt_migrate_back(struct kt *t)
 {
 	struct rdma_ep_channel *queue = kt_channel(t, NULL, NULL);
@@ -298,24 +293,24 @@ static void kt_migrate_back(struct kt *t)
 		kt_expect_eq(t, 0, rdma_ep_accept(p.server, NULL, KT_CALL_MS));
 		kt_expect_call(t, c[i].connect, KT_CALL_MS, 0);
 	}
-	/* Not to a channel that is another endpoint's own. */
+	/* The internal channel of a synchronous endpoint cannot be used. */
 	kt_expect(t, rdma_ep_channel(p.listener));
 	kt_expect_eq(t, -EINVAL, rdma_ep_migrate(p.listener, rdma_ep_channel(p.listener)));
 }
 
-/* The end of a connection, by the client: in the server's channel. */
+/* Migrates the server to @queue, then disconnects the client. */
 static void kt_end(struct kt *t, struct kt_pair *p, struct rdma_ep_channel *queue)
 {
 	int ret;
 
 	kt_expect_eq(t, 0, rdma_ep_migrate(p->server, queue));
 	kt_expect_no_event(t, queue);
-	/* Whether iWARP waits for the peer is up to its driver. */
+	/* An iWARP driver may wait for the peer or not. */
 	ret = rdma_ep_disconnect(p->client, 0);
 	kt_expect(t, !ret || ret == -ETIMEDOUT);
 }
 
-/* An established connection: its end is reported to the channel, and migrates. */
+/* The end of an established connection is an event of the new channel, and can migrate. */
 static void kt_migrate_connected(struct kt *t)
 {
 	struct rdma_ep_channel *queue = kt_channel(t, NULL, NULL);
@@ -334,7 +329,7 @@ static void kt_migrate_connected(struct kt *t)
 	kt_expect_event(t, rdma_ep_channel(p.server), p.server, RDMA_CM_EVENT_DISCONNECTED);
 }
 
-/* The neighbour gets one hardware address after the other. */
+/* Changes the hardware address of the neighbour repeatedly. */
 static void kt_change_neighbour(struct kt *t, const struct sockaddr_in *sin)
 {
 	u32 flags = NEIGH_UPDATE_F_OVERRIDE | NEIGH_UPDATE_F_ADMIN;
@@ -357,7 +352,10 @@ static void kt_change_neighbour(struct kt *t, const struct sockaddr_in *sin)
 	dev_put(dev);
 }
 
-/* rdma_cm reports it as the end of a connection, which it is not: any user can cause it. */
+/*
+ * rdma_cm reports a new hardware address of a neighbour as the end of a connection, which it is
+ * not. Any user can cause it.
+ */
 static void kt_neighbour(struct kt *t)
 {
 	struct rdma_ep_channel *queue = kt_channel(t, NULL, NULL);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects of another device, CQs that cannot be drained, other namespaces.
+ * Objects of another device, CQs that cannot be drained, other namespaces, module references.
  */
 #include "tests.h"
 
 /**
  * struct kt_foreign - objects of the second device
- * @ep: bound to it
+ * @ep: endpoint that is bound to it
  * @pd: PD
  * @cq: CQ
  * @srq: SRQ
@@ -69,9 +69,8 @@ static void kt_foreign_objects(struct kt *t)
 	kt_expect_no_qp(t, p.client, &qp);
 	kt_expect_eq(t, -EINVAL, rdma_ep_create_srq(p.client, f.pd, &srq));
 	kt_expect_ptr(t, NULL, rdma_ep_srq(p.client));
-	kt_expect_eq(t, 0, atomic_read(&f.pd->usecnt) - 1);	/* its SRQ */
+	kt_expect_eq(t, 0, atomic_read(&f.pd->usecnt) - 1);	/* without its SRQ */
 	kt_expect_eq(t, 0, atomic_read(&f.cq->usecnt));
-	/* And each device has a default PD of its own. */
 	qp = kt_qp();
 	kt_expect_eq(t, 0, rdma_ep_create_srq(f.ep, NULL, &srq));
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
@@ -92,7 +91,7 @@ static void kt_end_plain_cq(struct kt *t, void *cq)
 	ib_destroy_cq(cq);
 }
 
-/* A CQ of ib_create_cq() calls no ib_cqe. */
+/* A CQ of ib_create_cq() does not call ib_cqe handlers, so it is refused. */
 static void kt_plain_cq(struct kt *t)
 {
 	struct ib_cq_init_attr attr = { .cqe = 64 };
@@ -133,7 +132,7 @@ static void kt_end_netns(struct kt *t, void *arg)
 	kt_helper("clean");
 }
 
-/* An address in a namespace that has none with a device, or none at all. */
+/* A namespace without the device: it has neither its addresses nor a route to it. */
 static void kt_namespace(struct kt *t)
 {
 	struct kt_setup setup = {};
@@ -145,12 +144,11 @@ static void kt_namespace(struct kt *t)
 	kt_expect(t, setup.net != &init_net);
 	kt_expect_no_ep(t, -EADDRNOTAVAIL, kt_create_passive(&setup));
 	kt_expect_no_ep(t, -ENETUNREACH, kt_create_active(&setup, kt_addr()));
-	/* And in the device's own namespace it works. */
 	setup.net = &init_net;
 	kt_pair_open(t, &p, &setup);
 }
 
-/* siw lives in the namespace where it was made. */
+/* A siw device is available only in the namespace in which it was created. */
 static void kt_namespace_device(struct kt *t)
 {
 	struct sockaddr_storage addr = kt_sa("10.79.0.1", 0);
@@ -181,7 +179,7 @@ static bool kt_module_refs(int n)
 	return !kt_shell("test $(cat /sys/module/rdma_ep/refcnt) = %d", n);
 }
 
-/* Each endpoint has a reference of the module, besides that of this module. */
+/* Each endpoint holds a reference on rdma_ep, beside the one of this module. */
 static void kt_module(struct kt *t)
 {
 	struct rdma_ep *a, *b;

@@ -20,7 +20,7 @@
 #include "harness.h"
 
 #define KT_LIMIT_S	60
-#define KT_STOP_S	20	/* for a test that is told to stop */
+#define KT_STOP_S	20	/* limit of kthread_stop() of a test */
 #define KT_LOG_SIZE	SZ_256K
 
 /**
@@ -38,12 +38,12 @@ struct kt_deferred {
 /**
  * struct kt - a running test
  * @test: the test
- * @task: the thread of the test, then that which destroys its objects
- * @done: completed at the end of each
+ * @task: the thread of the test, later the one that destroys its objects
+ * @done: completed at the end of each thread
  * @failed: number of expectations that were not met
  * @skip: reason for not running it, or NULL
  * @stop: stops @task at the time limit
- * @deferred: struct kt_deferred of each stage; used by @task only
+ * @deferred: lists of struct kt_deferred for each stage; used by @task only
  */
 struct kt {
 	const struct kt_test *test;
@@ -57,7 +57,7 @@ struct kt {
 
 static struct dentry *kt_dir;
 static DEFINE_MUTEX(kt_run_lock);
-/* A test that could not be stopped: nothing can be run after it. */
+/* A test could not be stopped, so no other test can run. */
 static bool kt_hung;
 
 static DEFINE_SPINLOCK(kt_log_lock);
@@ -223,7 +223,7 @@ static int kt_call_start(struct kt_call *call, int (*fn)(struct kt_args *args),
 	task = kthread_create(kt_call_thread, call, "ktest_call");
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	/* kthread_stop() may come after its end. */
+	/* kthread_stop() may be called after the end of the thread. */
 	call->task = get_task_struct(task);
 	wake_up_process(task);
 	return 0;
@@ -249,7 +249,6 @@ struct kt_call *kt_call(struct kt *t, int (*fn)(struct kt_args *args), const str
 	return kt_call_in(t, KT_CALLS, fn, args);
 }
 
-/* Has it returned by then? */
 bool kt_call_wait(struct kt_call *call, unsigned int ms)
 {
 	return kt_wait_for(completion_done(&call->done), ms);
@@ -320,8 +319,8 @@ static int kt_stop_thread(struct kt_args *args)
 }
 
 /*
- * A test beyond its time limit. Another thread calls kthread_stop(), as that waits for the
- * end of the test.
+ * Stops a test beyond its time limit. Another thread calls kthread_stop(), which waits for
+ * the end of the test.
  */
 static void kt_stop(struct kt *t)
 {
@@ -389,7 +388,7 @@ static void kt_run_test(const struct kt_test *test, unsigned int n)
 		kfree(t);
 }
 
-/* Runs it if @wanted is NULL or its name. */
+/* Runs all tests, or the one named @wanted; with @dry, only counts them. */
 static unsigned int kt_run(const char *wanted, bool dry)
 {
 	const struct kt_test *const *suite;

@@ -2,15 +2,15 @@
 /*
  * A small test harness for the kernel: Debian's kernels have no KUnit.
  *
- * A test is a function that states what it expects (kt_expect_*()) and needs (kt_assert_*(),
- * which end it). It runs in a kernel thread of its own; kthread_stop() ends one beyond its
- * time limit, which has failed. The objects of a test are destroyed after it (kt_defer()),
- * unless it does that itself. Failures are reported with file, line and values. Results are
- * KTAP lines in a file of debugfs, where nothing is lost if the kernel log overflows.
+ * A test is a function with expectations (kt_expect_*()) and requirements (kt_assert_*(),
+ * which end it). It runs in a kernel thread of its own; beyond its time limit it has failed,
+ * and kthread_stop() ends it. The objects of a test are destroyed after it (kt_defer()), unless
+ * the test destroys them. Failures are reported with file, line and values. Results are KTAP
+ * lines in a file of debugfs, which does not overflow as the kernel log does.
  *
  * debugfs, in rdma_ep_ktest/:
  *   list		the names of the tests, one a line
- *   run		write a name, or "all", to run tests: returns when they ended
+ *   run		write a name, or "all", to run tests; the write returns after them
  *   results		KTAP of the tests of the last write to "run"
  */
 #ifndef KTEST_HARNESS_H
@@ -40,7 +40,7 @@ struct kt_test {
 	long arg;
 };
 
-/* A NULL-terminated list of lists, each of which ends with a NULL name. */
+/* A NULL-terminated list of lists, each of which ends with a NULL name */
 extern const struct kt_test *const kt_suites[];
 
 int kt_harness_init(void);
@@ -50,11 +50,11 @@ struct dentry *kt_debugfs(void);
 long kt_arg(struct kt *t);
 /* @reason is not copied. */
 void kt_skip(struct kt *t, const char *reason);
-/* Also from softirqs. A line that does not fit is lost, its failure is not. */
+/* Works in softirqs. Drops a line that does not fit; its failure still counts. */
 __printf(1, 2) void kt_print(const char *fmt, ...);
 #define kt_note(fmt, ...)	kt_print("# " fmt, ##__VA_ARGS__)
 
-/* All return whether it was as expected, so that a test can give up. */
+/* Each returns whether the expectation is met, so that a test can end early. */
 bool kt_check(struct kt *t, const char *file, int line, bool ok, const char *what);
 bool kt_check_eq(struct kt *t, const char *file, int line, const char *what, s64 want, s64 got);
 bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
@@ -66,7 +66,7 @@ bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
 	kt_check_eq(t, kbasename(__FILE__), __LINE__, #got, want, got)
 #define kt_expect_ptr(t, want, got) \
 	kt_check_ptr(t, kbasename(__FILE__), __LINE__, #got, want, got)
-/* A pointer that is neither NULL nor an error. */
+/* Expects a pointer that is neither NULL nor an error. */
 #define kt_expect_ok(t, ptr) \
 	kt_check_eq(t, kbasename(__FILE__), __LINE__, #ptr, 0, \
 		    kt_ptr_err(ptr))
@@ -75,8 +75,8 @@ bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
 		    kt_ptr_err(ptr))
 
 /*
- * The same, but the test ends if it is not as expected. For the test's own thread.
- * (Never between kt_splats_begin() and kt_splats_end().)
+ * The same, but a failure ends the test. Only for the test's own thread, and not between
+ * kt_splats_begin() and kt_splats_end().
  */
 #define kt_assert(t, cond) \
 	kt_abort_unless(t, kt_expect(t, cond))
@@ -87,7 +87,7 @@ bool kt_check_ptr(struct kt *t, const char *file, int line, const char *what,
 
 struct completion *kt_done(struct kt *t);
 
-/* Inline, as objtool knows by name which functions do not return, and none of modules. */
+/* Inline, as objtool's list of functions that do not return has none of modules. */
 static inline void __noreturn kt_abort(struct kt *t)
 {
 	kthread_complete_and_exit(kt_done(t), 0);
@@ -105,19 +105,19 @@ static inline long kt_ptr_err(const void *ptr)
 	return ptr ? PTR_ERR_OR_ZERO(ptr) : 1;
 }
 
-/* What is destroyed after a test: stage by stage, in each the last created first. */
+/* Stages of destruction after a test; in each the last created object is first. */
 enum kt_stage {
-	KT_CALLS,	/* calls under way: they are stopped */
+	KT_CALLS,	/* running calls, which are stopped */
 	KT_ENDPOINTS,
-	KT_IO,		/* buffers of work requests, which no QP may use any more */
+	KT_IO,		/* buffers of work requests, after the QPs */
 	KT_REST,	/* parts of endpoints, channels, devices, namespaces */
 	KT_MEMORY,
 	KT_STAGES
 };
 
-/* @fn(t, arg) is called after the test. @arg is unique. For the test's own thread. */
+/* Calls @fn(t, arg) after the test. @arg is unique. For the test's own thread. */
 void kt_defer(struct kt *t, enum kt_stage stage, void (*fn)(struct kt *t, void *arg), void *arg);
-/* It is called now instead; or not at all, as @arg has been destroyed otherwise. */
+/* kt_undo() makes that call now; kt_forget() cancels it, as @arg has been destroyed. */
 void kt_undo(struct kt *t, void *arg);
 void kt_forget(struct kt *t, void *arg);
 void *kt_zalloc(struct kt *t, size_t size);
@@ -133,7 +133,7 @@ struct rdma_conn_param;
  * @ep: endpoint
  * @channel: for kt_call_get_event()
  * @param: for connect and accept; NULL: none
- * @timeout_ms: of the wait
+ * @timeout_ms: limit of the wait
  * @attr: for kt_call_create()
  * @data: for other calls
  * @child: result of kt_call_get_request(), of kt_call_create()
@@ -151,7 +151,7 @@ struct kt_args {
 };
 
 /**
- * struct kt_call - a call that a thread of its own makes, as it may wait
+ * struct kt_call - a call in a thread of its own, as it may wait
  * @fn: the call
  * @args: for @fn
  * @task: the thread; NULL: it has been stopped
@@ -171,10 +171,9 @@ struct kt_call *kt_call(struct kt *t, int (*fn)(struct kt_args *args), const str
 struct kt_call *kt_call_in(struct kt *t, enum kt_stage stage, int (*fn)(struct kt_args *args),
 			   const struct kt_args *args);
 bool kt_call_wait(struct kt_call *call, unsigned int ms);
-/* kthread_stop(), which ends a wait. Returns the call's result. */
+/* Calls kthread_stop(), which ends a wait. Returns the call's result. */
 int kt_call_stop(struct kt_call *call);
 
-/* It has returned @want within @ms. */
 bool kt_check_call(struct kt *t, const char *file, int line,
 		   struct kt_call *call, unsigned int ms, int want);
 #define kt_expect_call(t, call, ms, want) \
@@ -184,7 +183,7 @@ bool kt_check_call(struct kt *t, const char *file, int line,
 	kt_expect(t, !kt_call_wait(call, KT_WAITS_MS))
 #define KT_WAITS_MS	300	/* a call that has not returned by then waits */
 
-/* Until @cond, at most @ms; the value is @cond. */
+/* Waits for @cond, at most @ms. The value is @cond. */
 #define kt_wait_for(cond, ms) \
 ({ \
 	ktime_t __end = ktime_add_ms(ktime_get(), ms); \

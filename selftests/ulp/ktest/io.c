@@ -22,7 +22,7 @@ static void kt_wr_done(struct ib_cq *cq, struct ib_wc *wc)
 	atomic_inc(&io->done);
 }
 
-/* The endpoint has been destroyed: nothing may be outstanding. */
+/* Called after the destruction of the endpoint: no request may be outstanding. */
 static void kt_io_end(struct kt *t, void *arg)
 {
 	struct kt_io *io = arg;
@@ -33,7 +33,7 @@ static void kt_io_end(struct kt *t, void *arg)
 		if (!kt_expect_eq(t, 1, atomic_read(&io->wr[i].done)))
 			break;
 	kt_expect_eq(t, io->posted, atomic_read(&io->done));
-	/* A handler that runs now comes too late. */
+	/* kt_wr_done() counts handlers that run from now on. */
 	schedule_timeout_idle(msecs_to_jiffies(100));
 	kt_expect_eq(t, 0, atomic_read(&io->late));
 	ib_dma_unmap_single(io->dev, io->dma, KT_IO_SIZE, DMA_BIDIRECTIONAL);
@@ -69,7 +69,6 @@ static struct kt_wr *kt_io_next(struct kt_io *io, struct ib_sge *sge)
 	return &io->wr[io->posted++];
 }
 
-/* @srq: or NULL, then to @ep's QP */
 static int kt_io_post_recv(struct kt_io *io, struct rdma_ep *ep, struct ib_srq *srq)
 {
 	struct ib_sge sge;

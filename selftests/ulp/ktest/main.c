@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of rdma_ep.h, in the kernel. clients/ktest.sh runs them.
+ * Tests of the API in rdma_ep.h, in the kernel. clients/ktest.sh runs them.
  */
 #include <linux/module.h>
 

@@ -33,7 +33,7 @@ static void kt_multicast(struct kt *t)
 	kt_expect_eq(t, -EINVAL, rdma_ep_leave(ep, NULL));
 }
 
-/* A join waits for its own event, also if that of another group has not been read. */
+/* A join waits for its own event, also if the event of another group is unread. */
 static void kt_multicast_unread(struct kt *t)
 {
 	struct sockaddr_storage group = kt_sa("239.1.2.3", 0), other = kt_sa("239.1.2.4", 0);
@@ -47,13 +47,13 @@ static void kt_multicast_unread(struct kt *t)
 	kt_not_on_iwarp(t, "iWARP has no multicast");
 	ep = kt_own(t, rdma_ep_create(&attr));
 	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&group), true, 0));
-	/* Unread events move along. */
+	/* The unread event migrates, too. */
 	kt_expect_eq(t, 0, rdma_ep_migrate(ep, NULL));
 	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&other), true, KT_CALL_MS));
 	event = rdma_ep_event(ep);
 	kt_assert(t, event);
 	kt_expect_eq(t, RDMA_CM_EVENT_MULTICAST_JOIN, event->event);
-	/* The GID ends with the address. */
+	/* The GID contains the IPv4 address at its end. */
 	kt_expect_eq(t, 4, event->param.ud.ah_attr.grh.dgid.raw[15]);
 }
 
@@ -64,7 +64,7 @@ static int kt_call_join(struct kt_args *args)
 	return rdma_ep_join(args->ep, args->data, true, args->timeout_ms);
 }
 
-/* Tasks join groups at the same time: each gets the answer for its own. */
+/* Tasks join groups at the same time; each gets the result of its own group. */
 static void kt_multicast_tasks(struct kt *t)
 {
 	struct sockaddr_storage *group = kt_zalloc(t, KT_JOINS * sizeof(*group));
@@ -92,7 +92,7 @@ static void kt_multicast_tasks(struct kt *t)
 	}
 }
 
-/* Endpoints that cannot join: connected ones, those with a route, and listeners */
+/* Endpoints that cannot join: those with RC, listeners, those with a route */
 static void kt_multicast_refused(struct kt *t)
 {
 	struct sockaddr_storage group = kt_sa("239.1.2.3", 0), dst;

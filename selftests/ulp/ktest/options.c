@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Options of endpoints and QPs, and what can be read of them; send slots.
+ * Options of endpoints, QPs and CQs; accessors of capabilities, reasons and paths; send slots.
  */
 #include <linux/delay.h>
 #include <rdma/ib_sa.h>
@@ -17,7 +17,10 @@ static struct rdma_ep *kt_bound(const char *addr, u16 port, u32 flags)
 	return rdma_ep_create(&attr);
 }
 
-/* Two listeners at one port, one for each family; the second is refused with @flags. */
+/*
+ * Two listeners at one port, one for each address family. RDMA_EP_DUAL_STACK needs the port of
+ * both.
+ */
 static void kt_families(struct kt *t)
 {
 	struct rdma_ep *a, *b;
@@ -55,7 +58,7 @@ static void kt_bad_options(struct kt *t)
 	attr = good;
 	attr.min_rnr_timer = 32;
 	kt_expect_no_ep(t, -EINVAL, rdma_ep_create(&attr));
-	/* Reliable connections have them. */
+	/* Only reliable connections have these timers. */
 	attr = good;
 	attr.ps = RDMA_PS_UDP;
 	attr.min_rnr_timer = 7;
@@ -94,7 +97,7 @@ static void kt_expect_tuned(struct kt *t, struct rdma_ep *ep)
 	kt_expect_eq(t, 7, attr.min_rnr_timer);
 }
 
-/* Of a client, and of a listener for its requests */
+/* Timers of a client and of a listener's requests */
 static void kt_timers(struct kt *t)
 {
 	struct sockaddr_storage dst;
@@ -114,7 +117,6 @@ static void kt_timers(struct kt *t)
 
 /* ---- creating without waiting */
 
-/* The status of the next event, which must be of this type. */
 static int kt_status_of(struct kt *t, struct rdma_ep_channel *ch, enum rdma_cm_event_type type)
 {
 	struct rdma_ep_cm_event *event = rdma_ep_get_event(ch, KT_CALL_MS);
@@ -156,7 +158,6 @@ static void kt_async(struct kt *t)
 	kt_expect_eq(t, 0, kt_status_of(t, ch, RDMA_CM_EVENT_ESTABLISHED));
 }
 
-/* A QP that cannot be created, and an endpoint that is destroyed at once */
 static void kt_async_fails(struct kt *t)
 {
 	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
@@ -185,7 +186,7 @@ static void kt_async_fails(struct kt *t)
 	kt_expect_eq(t, -EINVAL, rdma_ep_status(ep));
 }
 
-/* Aborted while it is being resolved: the end is the last event. */
+/* Aborting an endpoint during resolution: the event of the end is the last one. */
 static void kt_async_aborted(struct kt *t)
 {
 	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
@@ -217,7 +218,7 @@ static void kt_async_aborted(struct kt *t)
 	}
 }
 
-/* It has no path until it is resolved, and has a device. */
+/* An endpoint with a path also has a device. */
 static void kt_async_path(struct kt *t)
 {
 	struct sockaddr_storage dst = kt_with_port(kt_addr(), KT_PORT);
@@ -258,7 +259,6 @@ static void kt_cq_case(struct kt *t, const struct sockaddr_storage *addr, u32 fl
 	kt_expect_eq(t, 0, kt_io_recv(recv, p.server));
 	kt_expect_eq(t, 0, kt_io_send(send, p.client));
 	kt_expect(t, kt_wait_for(atomic_read(&recv->ok) == 1, KT_CALL_MS));
-	/* As many as were asked for: all of them complete. */
 	while (recv->posted < KT_WRS)
 		kt_assert_eq(t, 0, kt_io_recv(recv, p.server));
 	kt_destroy(t, p.server);
@@ -276,7 +276,7 @@ static void kt_cqs(struct kt *t)
 	kt_cq_case(t, NULL, RDMA_EP_QP_VECTOR, 12345, false);
 }
 
-/* The CQs of the pool stay as long as their device. */
+/* CQs of the pool exist until their device is removed, so this needs the second device. */
 static void kt_pool_cqs(struct kt *t)
 {
 	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
@@ -299,7 +299,7 @@ static void kt_bad_cqs(struct kt *t)
 	kt_expect_no_ep(t, -EINVAL, kt_create_active(&setup, &dst));
 }
 
-/* ---- what can be read */
+/* ---- accessors */
 
 static void kt_qp_caps(struct kt *t)
 {
@@ -326,7 +326,7 @@ static void kt_reject_reason(struct kt *t)
 	kt_expect_call(t, p.connect, KT_CALL_MS, -ECONNREFUSED);
 	event = rdma_ep_event(p.client);
 	kt_assert(t, event);
-	/* siw reports the same status as for a connection that broke. */
+	/* siw reports the same status as for a broken connection. */
 	kt_expect(t, kt_iwarp() || rdma_ep_consumer_reject(p.client, event));
 	kt_note("%s", rdma_ep_reject_msg(p.client, event));
 	kt_expect(t, strlen(rdma_ep_reject_msg(p.client, event)) > 5);
@@ -406,11 +406,10 @@ static void kt_slots(struct kt *t)
 	kt_expect_waits(t, call);
 	rdma_ep_put_slots(p.server, KT_WRS - 2);
 	kt_expect_call(t, call, KT_PROMPT_MS, 0);
-	/* A task that waits can be stopped, */
 	call = kt_call(t, kt_call_slots, &args);
 	kt_expect_waits(t, call);
 	kt_expect_eq(t, -EINTR, kt_call_stop(call));
-	/* and the end wakes it, also if the peer ends the connection. */
+	/* The end of the connection ends the wait. */
 	call = kt_call(t, kt_call_slots, &args);
 	kt_expect_waits(t, call);
 	rdma_ep_abort(p.client, -EBADMSG);
@@ -418,12 +417,12 @@ static void kt_slots(struct kt *t)
 }
 
 #define KT_SLOT_ROUNDS	20000
-#define KT_SLOT_SECONDS	5	/* at most: with one CPU the tasks take turns by the tick */
+#define KT_SLOT_SECONDS	5	/* limit, as on one CPU the tasks alternate at the tick only */
 
 /**
- * struct kt_slot_race - one slot, three tasks
- * @round: begun by the test
- * @put: ended by kt_call_put_slots()
+ * struct kt_slot_race - rounds of kt_slots_race()
+ * @round: round that the test has begun
+ * @put: round that kt_call_put_slots() has ended
  */
 struct kt_slot_race {
 	atomic_t round;
@@ -448,8 +447,8 @@ static int kt_call_put_slots(struct kt_args *args)
 }
 
 /*
- * A task waits for slots_free. Another one takes the slots while they are given back: its first
- * try fails, and the second does not.
+ * A failed rdma_ep_try_slots() leads to a call of slots_free, also if a later try takes the
+ * slots while rdma_ep_put_slots() returns them in another task.
  */
 static void kt_slots_race(struct kt *t)
 {
@@ -484,7 +483,7 @@ static void kt_slot_back(void *arg)
 	rdma_ep_put_slots(arg, 1);
 }
 
-/* The handlers that give slots back run in the task that waits for them. */
+/* With IB_POLL_DIRECT, the task that waits for slots runs the handlers that return them. */
 static void kt_slots_polled(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
@@ -510,7 +509,7 @@ static void kt_slots_polled(struct kt *t)
 	kt_expect(t, !rdma_ep_try_slots(p.client, 1));
 	kt_expect_eq(t, 0, rdma_ep_wait_slots(p.client, KT_WRS, KT_CALL_MS));
 	kt_expect_eq(t, KT_WRS, atomic_read(&send->ok));
-	/* There is nothing to handle any more: time, kthread_stop() and the end. */
+	/* Without completions: the time limit, kthread_stop() and the end of the connection */
 	kt_expect_eq(t, -ETIMEDOUT, rdma_ep_wait_slots(p.client, 1, 0));
 	kt_expect_eq(t, -ETIMEDOUT, rdma_ep_wait_slots(p.client, 1, 100));
 	call = kt_call(t, kt_call_slots, &args);

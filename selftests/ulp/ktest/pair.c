@@ -4,7 +4,6 @@
  */
 #include "world.h"
 
-/* RC, with completion queues of its own. */
 struct rdma_ep_qp_attr kt_qp(void)
 {
 	return RDMA_EP_RC_QP(KT_WRS, KT_WRS, IB_POLL_WORKQUEUE);
@@ -117,7 +116,7 @@ void kt_not_on_iwarp(struct kt *t, const char *reason)
 
 static void kt_end_channel(struct kt *t, void *ch)
 {
-	/* One that is left calls functions of this module. */
+	/* A channel that still exists may call functions of this module. */
 	if (!kt_expect_eq(t, 0, rdma_ep_channel_destroy(ch)))
 		__module_get(THIS_MODULE);
 }
@@ -245,7 +244,7 @@ int kt_call_disconnect(struct kt_args *a)
 	return rdma_ep_disconnect(a->ep, a->timeout_ms);
 }
 
-/* All of a QP with the attributes kt_qp() */
+/* Waits for all slots of a QP with the attributes kt_qp(). */
 int kt_call_slots(struct kt_args *a)
 {
 	return rdma_ep_wait_slots(a->ep, KT_WRS, a->timeout_ms);

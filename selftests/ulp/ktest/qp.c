@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * QPs: their parts, those of requests, their last completions.
+ * QPs: their PDs and CQs, QPs of requests, failures of creation, and flushed completions.
  */
 #include "tests.h"
 
-/* Without a PD of the caller's, all endpoints of a module and device share one. */
+/* Without a PD of the caller, all endpoints of a module share one for each device. */
 static void kt_default_pd(struct kt *t)
 {
 	struct kt_pair p;
@@ -39,12 +39,12 @@ static void kt_pd_of_modules(struct kt *t)
 	kt_expect_ptr(t, pd, rdma_ep_pd(ep[2]));
 	kt_destroy(t, ep[0]);
 	kt_destroy(t, ep[1]);
-	/* The last of its endpoints keeps it. */
+	/* The last of its endpoints still holds the PD. */
 	kt_expect_eq(t, 1, atomic_read(&pd->usecnt));
 	kt_destroy(t, ep[2]);
 }
 
-/* The caller's PD and CQs are used, and stay when the endpoint is destroyed. */
+/* The caller's PD and CQs are used, and survive the endpoint. */
 static void kt_own_parts(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
@@ -86,7 +86,7 @@ static void kt_inherited_qp(struct kt *t)
 	qp.init.cap.max_recv_wr = 44;
 	qp.init.cap.max_recv_sge = 2;
 	kt_pair_listen(t, &p, &(struct kt_setup) { .server_qp = &qp });
-	/* It is the listener's own copy. */
+	/* The listener has copied the attributes. */
 	qp = kt_qp();
 	kt_pair_request(t, &p);
 	kt_assert(t, rdma_ep_qp(p.server));
@@ -115,13 +115,12 @@ static void kt_request_qp_fails(struct kt *t)
 	call = kt_connect(t, kt_active(t, NULL, p.listener), KT_CALL_MS);
 	kt_expect_no_ep(t, -EINVAL, rdma_ep_get_request(p.listener, KT_CALL_MS));
 	kt_expect_call(t, call, KT_CALL_MS, -ECONNREFUSED);
-	/* As good as before. */
 	kt_expect_no_ep(t, -ETIMEDOUT, rdma_ep_get_request(p.listener, 0));
 }
 
 /*
- * Any peer can cause that no QP can be created for it, by many connections: its request is
- * refused, and the server's wait goes on.
+ * Any peer can exhaust QPs by many connections. A request is refused if its QP cannot be
+ * created, and the server continues to wait.
  */
 static void kt_request_no_memory(struct kt *t)
 {
@@ -146,7 +145,7 @@ static void kt_request_no_memory(struct kt *t)
 	kt_expect_call(t, connect, KT_CALL_MS, 0);
 }
 
-/* The peer takes its request back, or rejects, while the server creates the QP. */
+/* The client is destroyed before the server creates the QP of its request. */
 static void kt_request_withdrawn(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
@@ -162,7 +161,7 @@ static void kt_request_withdrawn(struct kt *t)
 	kt_expect_eq(t, -ENOTCONN, rdma_ep_create_qp(p.server, &qp));
 }
 
-/* A request without a QP gets one from its owner, or cannot be accepted. */
+/* A request without a QP cannot be accepted before its owner creates one. */
 static void kt_request_without_qp(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
@@ -179,7 +178,7 @@ static void kt_request_without_qp(struct kt *t)
 	kt_pair_accept(t, &p);
 }
 
-/* An error of the driver is not the removal of the device, whatever it is. */
+/* No error of the driver counts as removal of the device: the next try succeeds. */
 static void kt_driver_error(struct kt *t)
 {
 	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
@@ -205,11 +204,11 @@ static void kt_connect_without_qp(struct kt *t)
 	kt_expect_eq(t, -EINVAL, rdma_ep_wait_slots(p.client, 1, 0));
 	kt_expect_eq(t, -EINVAL, rdma_ep_connect(p.client, NULL, 0));
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
-	/* A request that is withdrawn before it is answered. */
+	/* The connection request is sent, but not awaited. */
 	kt_expect_eq(t, -ETIMEDOUT, rdma_ep_connect(p.client, NULL, 0));
 }
 
-/* All requests complete before the endpoint is destroyed, and no handler runs after that. */
+/* rdma_ep_destroy() waits for all completions, and no handler runs after it. */
 static void kt_flushed(struct kt *t, enum ib_poll_context ctx, bool connected)
 {
 	struct rdma_ep_qp_attr client = kt_qp(), server = kt_qp();
@@ -234,7 +233,7 @@ static void kt_flushed(struct kt *t, enum ib_poll_context ctx, bool connected)
 		kt_destroy(t, p.client);
 	} else {
 		kt_pair_accept(t, &p);
-		/* In flight, or flushed: both count. */
+		/* Each send may succeed or be flushed. */
 		for (i = 0; i < KT_WRS; i++)
 			kt_expect_eq(t, 0, kt_io_send(ioc, p.client));
 		kt_destroy(t, p.client);
@@ -258,7 +257,7 @@ static void kt_flushed_workqueue(struct kt *t)
 	kt_flushed(t, IB_POLL_UNBOUND_WORKQUEUE, true);
 }
 
-/* Disconnecting flushes: no need to destroy. */
+/* Disconnecting flushes the receives. */
 static void kt_flushed_disconnect(struct kt *t)
 {
 	struct kt_io *io;

@@ -59,7 +59,7 @@ const char *const kt_wait_names[KT_WAIT_NR] = {
 	[KT_WAIT_CREATE] = "create",
 };
 
-/* The request of a silent client; if it @answers, then only once. */
+/* @answer: the silent client confirms the connection, but answers nothing later */
 static struct rdma_ep *kt_raw_request(struct kt *t, struct kt_waiter *w, bool answer)
 {
 	struct sockaddr_storage dst;
@@ -69,7 +69,7 @@ static struct rdma_ep *kt_raw_request(struct kt *t, struct kt_waiter *w, bool an
 	return kt_own(t, rdma_ep_get_request(w->listener, KT_CALL_MS));
 }
 
-/* Next to the device's own address. */
+/* Attributes of a connection to a missing neighbour, in the subnet of the device */
 static void kt_waiter_attr(struct kt_waiter *w)
 {
 	w->dst = kt_with_port(&w->src, 7);
@@ -91,10 +91,10 @@ bool kt_waiter_open(struct kt *t, struct kt_waiter *w, enum kt_wait_kind kind,
 		.src = kt_sa(addr, 0),
 	};
 	kt_note("%s", kt_wait_names[kind]);
-	/* A TCP connection: nothing to be ready for, or to answer. */
+	/* iWARP has a TCP connection, so the peer need not confirm or answer. */
 	if ((kind == KT_WAIT_ACCEPT || kind == KT_WAIT_DISCONNECT) && kt_iwarp())
 		return false;
-	/* For KT_WAIT_CREATE nothing else is on the device. */
+	/* KT_WAIT_CREATE is to be the only user of the device. */
 	if (kind != KT_WAIT_CREATE) {
 		w->listener = kt_passive(t, &(struct kt_setup) { .addr = &w->src });
 		kt_assert_eq(t, 0, rdma_ep_listen(w->listener, 8));

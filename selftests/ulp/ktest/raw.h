@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A silent peer: an id of rdma_cm without rdma_ep, which connects and then does nothing. And
- * calls that wait, for all tests that end them.
+ * A silent peer: an id of rdma_cm without rdma_ep, which connects and then does nothing.
+ * Calls that wait, for the tests that end such waits.
  */
 #ifndef KTEST_RAW_H
 #define KTEST_RAW_H
@@ -9,11 +9,11 @@
 #include "world.h"
 
 /**
- * struct kt_raw - a peer
- * @id: its id
- * @answer: it completes connections
+ * struct kt_raw - a silent peer
+ * @id: id of rdma_cm
+ * @answer: confirm the connection after the server's response
  * @event: completed by each event
- * @last: that event
+ * @last: latest event
  */
 struct kt_raw {
 	struct rdma_cm_id *id;
@@ -22,18 +22,18 @@ struct kt_raw {
 	enum rdma_cm_event_type last;
 };
 
-/* Returns when the request is on its way. The removal of the device waits for kt_undo(). */
+/* Returns after sending the request. The removal of the device waits for kt_undo(). */
 struct kt_raw *kt_raw_connect(struct kt *t, const struct sockaddr_storage *dst, bool answer);
 
-/* Calls that wait. */
+/* Calls that wait, and the reason */
 enum kt_wait_kind {
-	KT_WAIT_GET_REQUEST,	/* for a client that does not come */
-	KT_WAIT_CONNECT,	/* for a server that does not answer */
-	KT_WAIT_ACCEPT,		/* for a client that is never ready */
-	KT_WAIT_SLOTS,		/* for a send slot, all of which are taken */
-	KT_WAIT_DISCONNECT,	/* for a peer that does not answer */
-	KT_WAIT_GET_EVENT,	/* on a channel without events */
-	KT_WAIT_CREATE,		/* for a neighbour that is not there */
+	KT_WAIT_GET_REQUEST,	/* no client connects */
+	KT_WAIT_CONNECT,	/* the server does not answer */
+	KT_WAIT_ACCEPT,		/* the client does not confirm */
+	KT_WAIT_SLOTS,		/* all send slots are taken */
+	KT_WAIT_DISCONNECT,	/* the peer does not answer */
+	KT_WAIT_GET_EVENT,	/* the channel has no event */
+	KT_WAIT_CREATE,		/* the neighbour does not exist */
 	KT_WAIT_NR
 };
 
@@ -43,7 +43,7 @@ extern const char *const kt_wait_names[KT_WAIT_NR];
  * struct kt_waiter - a call that waits, and its objects
  * @kind: which call
  * @fn: the call
- * @args: its arguments
+ * @args: arguments of @fn
  * @listener: listener
  * @channel: for %KT_WAIT_GET_EVENT
  * @raw: the silent peer, or NULL
@@ -62,7 +62,7 @@ struct kt_waiter {
 	struct sockaddr_storage src, dst;
 };
 
-/* Everything so that w->fn(&w->args) waits. @addr is the device's. False: not on iWARP. */
+/* Prepares w->fn(&w->args) to wait on the device with @addr. False: iWARP does not wait. */
 bool kt_waiter_open(struct kt *t, struct kt_waiter *w, enum kt_wait_kind kind,
 		    const char *addr, unsigned int timeout_ms);
 void kt_waiter_close(struct kt *t, struct kt_waiter *w);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device is removed: under calls that wait, and under endpoints in every state. A call
- * returns within KT_PROMPT_MS; the removal waits until all endpoints have been destroyed, and
- * ends within KT_REMOVAL_MS then.
+ * Removal of the device during calls that wait, and with endpoints in every state. A call
+ * returns within KT_PROMPT_MS. The removal waits until all endpoints are destroyed, and then
+ * ends within KT_REMOVAL_MS.
  */
 #include <rdma/ib_sa.h>
 
@@ -27,14 +27,14 @@ static void kt_removed_under(struct kt *t)
 	call = kt_call(t, w.fn, &w.args);
 	kt_expect_waits(t, call);
 	removal = kt_remove(t, "del");
-	/* A channel is of no device. */
+	/* A channel belongs to no device, so the removal is an event. */
 	kt_expect_call(t, call, KT_PROMPT_MS, kind == KT_WAIT_GET_EVENT ? 0 : -ENODEV);
 	w.args = call->args;
 	if (kind == KT_WAIT_GET_EVENT && !IS_ERR_OR_NULL(w.args.event)) {
 		kt_expect_eq(t, RDMA_CM_EVENT_DEVICE_REMOVAL, w.args.event->cm.event);
 		kt_expect_ptr(t, w.listener, w.args.event->ep);
 	}
-	/* It waits for its endpoints. */
+	/* The removal waits for the endpoints of the device. */
 	if (w.listener) {
 		kt_expect_waits(t, removal);
 		kt_expect(t, rdma_ep_device(w.listener));
@@ -45,7 +45,7 @@ static void kt_removed_under(struct kt *t)
 
 /* ---- under endpoints */
 
-/* All functions but the accessors and those that destroy. */
+/* Calls all functions except the accessors and those that destroy. */
 static void kt_expect_dead(struct kt *t, struct rdma_ep *ep)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
@@ -63,7 +63,7 @@ static void kt_expect_dead(struct kt *t, struct rdma_ep *ep)
 }
 
 /*
- * Its own channel reports the removal, once. A driver may have ended the connection before,
+ * The endpoint's own channel reports the removal once. A driver may end the connection first,
  * as siw does with its netdev.
  */
 static void kt_expect_removal(struct kt *t, struct rdma_ep *ep)
@@ -119,7 +119,7 @@ static void kt_removed_connected(struct kt *t)
 	kt_expect_call(t, removal, KT_REMOVAL_MS, 0);
 }
 
-/* Half a connection: the client waits, the server has not answered. */
+/* A client waits for a server that has not answered. */
 static void kt_removed_half_open(struct kt *t)
 {
 	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
@@ -141,7 +141,7 @@ static void kt_removed_half_open(struct kt *t)
 	kt_expect_call(t, removal, KT_REMOVAL_MS, 0);
 }
 
-/* Requests that have not been read do not hold up the removal. */
+/* The removal does not wait for requests that are unread. */
 static void kt_removed_queued(struct kt *t)
 {
 	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
@@ -156,7 +156,7 @@ static void kt_removed_queued(struct kt *t)
 	c = kt_client(t, p.listener, RDMA_EP_FOREVER);
 	removal = kt_remove(t, "del");
 	kt_expect_call(t, c.connect, KT_PROMPT_MS, -ENODEV);
-	/* The request may be read before it is known to be dead. */
+	/* rdma_ep_get_event() drops the request, as its device is removed. */
 	event = rdma_ep_get_event(ch, KT_PROMPT_MS);
 	kt_assert_ok(t, event);
 	kt_expect_eq(t, RDMA_CM_EVENT_DEVICE_REMOVAL, event->cm.event);
@@ -169,9 +169,9 @@ static void kt_removed_queued(struct kt *t)
 
 /**
  * struct kt_reports - events of a callback
- * @removals: of the removal of the device
- * @others: other events, but for the first one of an endpoint if the peer's removal causes it
- * @iwarp: the device is one of iWARP, where that disconnects
+ * @removals: number of events of the removal of the device
+ * @others: number of other events, except a first DISCONNECTED of an endpoint on iWARP
+ * @iwarp: the device is iWARP, where the removal of the peer disconnects
  * @seen: endpoints that have had an event
  */
 struct kt_reports {
@@ -204,7 +204,7 @@ static void kt_report(const struct rdma_ep_cm_event *event, void *context)
 		atomic_inc(&reports->others);
 }
 
-/* By callback: once for each endpoint, and none after it is destroyed. */
+/* The callback is called once for each endpoint, and not after its destruction. */
 static void kt_removed_callback(struct kt *t)
 {
 	struct kt_reports *reports = kt_zalloc(t, sizeof(*reports));
@@ -223,13 +223,13 @@ static void kt_removed_callback(struct kt *t)
 	kt_expect(t, kt_wait_for(atomic_read(&reports->removals) == 3, KT_PROMPT_MS));
 	kt_expect_waits(t, removal);
 	kt_expect_eq(t, 0, atomic_read(&reports->others));
-	/* (One that is destroyed may still disconnect the other.) */
+	/* Destroying one endpoint may disconnect the other. */
 	kt_pair_close(t, &p);
 	kt_expect_call(t, removal, KT_REMOVAL_MS, 0);
 	kt_expect_eq(t, 3, atomic_read(&reports->removals));
 }
 
-/* Own PD and CQs, an SRQ: all can be destroyed in the usual order. */
+/* The caller's PD and CQs, and an SRQ, can be destroyed in the usual order. */
 static void kt_removed_own_parts(struct kt *t)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
@@ -258,7 +258,7 @@ static void kt_removed_own_parts(struct kt *t)
 	kt_expect_call(t, removal, KT_REMOVAL_MS, 0);
 }
 
-/* A wildcard listener is of no device, and serves the next one. */
+/* A wildcard listener belongs to no device, and serves the next device. */
 static void kt_removed_wildcard(struct kt *t)
 {
 	struct sockaddr_storage any = kt_sa("0.0.0.0", 0), to, listen;

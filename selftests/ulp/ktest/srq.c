@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A listener's SRQ, which its requests share.
+ * SRQs: of a listener, shared by its requests; of other endpoints; and their destruction.
  */
 #include "tests.h"
 
@@ -24,7 +24,7 @@ static struct rdma_ep *kt_srq_listener(struct kt *t, const struct kt_setup *setu
 /**
  * struct kt_shared - a listener with an SRQ and some clients
  * @listener: listener
- * @pair: of each client
+ * @pair: connection of each client
  * @recv: receives in the SRQ
  */
 struct kt_shared {
@@ -46,7 +46,6 @@ static void kt_shared_open(struct kt *t, struct kt_shared *s)
 	}
 }
 
-/* One message from each client; all are received by @srq. */
 static void kt_shared_send(struct kt *t, struct kt_shared *s, struct ib_srq *srq)
 {
 	int i, before = atomic_read(&s->recv->ok);
@@ -80,9 +79,9 @@ static void kt_srq_shared(struct kt *t)
 	}
 	kt_shared_send(t, &s, srq);
 
-	/* In use, so it stays; a request with its QP keeps it. */
+	/* The QP of a request holds the SRQ. */
 	kt_expect_eq(t, -EBUSY, rdma_ep_destroy_srq(s.pair[0].server));
-	/* The listener is destroyed first, the SRQ with the last request. */
+	/* The SRQ survives the listener until the last request is destroyed. */
 	kt_destroy(t, s.listener);
 	kt_shared_send(t, &s, srq);
 	for (i = 0; i < KT_CLIENTS; i++) {
@@ -92,7 +91,7 @@ static void kt_srq_shared(struct kt *t)
 	}
 }
 
-/* The listener destroys it, and the requests that exist keep it. */
+/* The listener's SRQ is destroyed, but the existing requests hold it. */
 static void kt_srq_destroyed(struct kt *t)
 {
 	struct ib_srq *srq;
@@ -104,7 +103,6 @@ static void kt_srq_destroyed(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_destroy_srq(s.listener));
 	kt_expect_ptr(t, NULL, rdma_ep_srq(s.listener));
 	kt_shared_send(t, &s, srq);
-	/* New ones have none. */
 	p = (struct kt_pair) { .listener = s.listener };
 	kt_pair_request(t, &p);
 	kt_expect_ptr(t, NULL, rdma_ep_srq(p.server));
@@ -112,7 +110,6 @@ static void kt_srq_destroyed(struct kt *t)
 	kt_pair_accept(t, &p);
 }
 
-/* Two active endpoints, without QPs. */
 static void kt_srq_two(struct kt *t, struct rdma_ep **a, struct rdma_ep **b)
 {
 	struct kt_pair p;
@@ -124,7 +121,7 @@ static void kt_srq_two(struct kt *t, struct rdma_ep **a, struct rdma_ep **b)
 	kt_expect_eq(t, 0, rdma_ep_destroy_qp(*b));
 }
 
-/* An SRQ of the caller's PD; and a QP that uses the SRQ of another endpoint. */
+/* An SRQ with the caller's PD, and a QP with the SRQ of another endpoint */
 static void kt_srq_own(struct kt *t)
 {
 	struct ib_srq_init_attr attr = kt_srq_attr();
@@ -160,7 +157,7 @@ static void kt_srq_limit_event(struct ib_event *event, void *context)
 		complete(context);
 }
 
-/* The caller's handler is called, with its context. */
+/* The SRQ limit event calls the caller's handler with its context. */
 static void kt_srq_limit(struct kt *t)
 {
 	struct completion *reached = kt_zalloc(t, sizeof(*reached));
@@ -189,10 +186,10 @@ static void kt_srq_limit(struct kt *t)
 #define KT_REPLIES	4
 
 /**
- * struct kt_replies - answers to the messages that are received
- * @io: the answers
- * @server: their sender
- * @ret: the first error of posting one
+ * struct kt_replies - replies to received messages
+ * @io: the replies
+ * @server: endpoint that sends them
+ * @ret: the first error of posting a reply
  */
 struct kt_replies {
 	struct kt_io *io;
@@ -208,9 +205,8 @@ static void kt_reply(void *arg)
 }
 
 /*
- * Messages whose completions have not been polled when the endpoint is destroyed: the
- * handlers are called while the QP still exists, and the requests that they post complete
- * as well.
+ * The endpoint is destroyed before completions of receives are polled. Their handlers run
+ * while the QP exists, and the replies that they post complete as well.
  */
 static void kt_srq_replies(struct kt *t)
 {
@@ -260,11 +256,11 @@ static void kt_srq_room(struct kt *t)
 		qp = kt_qp();
 		kt_assert_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
 		kt_expect_ptr(t, rdma_ep_send_cq(p.client), rdma_ep_recv_cq(p.client));
-		/* ... and for the requests that drain it. */
+		/* One entry more is for the request that drains the queue. */
 		kt_expect(t, rdma_ep_send_cq(p.client)->cqe > wr + qp.init.cap.max_send_wr);
 		kt_destroy(t, p.client);
 	}
-	/* It would not be drained. */
+	/* With an SRQ, a send CQ alone is refused: the receives would not be drained. */
 	p.client = kt_active(t, NULL, p.listener);
 	cq = kt_cq(t, rdma_ep_device(p.listener), IB_POLL_WORKQUEUE);
 	attr = kt_srq_attr();
@@ -275,7 +271,7 @@ static void kt_srq_room(struct kt *t)
 	kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(p.client, &qp));
 }
 
-/* An SRQ that another endpoint's QP receives from stays. */
+/* An SRQ cannot be destroyed while another endpoint's QP uses it. */
 static void kt_srq_of_another(struct kt *t)
 {
 	struct ib_srq_init_attr attr = kt_srq_attr();
@@ -291,7 +287,7 @@ static void kt_srq_of_another(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_destroy_srq(a));
 }
 
-/* The attributes of a QP with another endpoint's SRQ are those wanted, also afterwards. */
+/* Creating a QP with another endpoint's SRQ leaves its attributes as requested. */
 static void kt_srq_attr_again(struct kt *t)
 {
 	struct ib_srq_init_attr attr = kt_srq_attr();
@@ -311,12 +307,12 @@ static void kt_srq_attr_again(struct kt *t)
 }
 
 /**
- * struct kt_slow - a handler that takes its time
- * @began: it runs
- * @work: destroys the endpoint meanwhile
+ * struct kt_slow - a handler that sleeps while its endpoint is destroyed
+ * @began: completed when the handler runs
+ * @work: destroys the endpoint
  * @ep: the endpoint
  * @ended: the endpoint has been destroyed
- * @late: handlers that ended after that
+ * @late: number of handlers that ended after that
  */
 struct kt_slow {
 	struct completion began;
@@ -345,8 +341,8 @@ static void kt_slow_destroy(struct work_struct *work)
 }
 
 /*
- * The receives of the SRQ have a CQ of their own, whose handler runs while a work item destroys
- * the endpoint: it has ended then.
+ * The receives of the SRQ complete in a CQ of the caller. A work item destroys the endpoint
+ * while a handler of that CQ runs; rdma_ep_destroy() returns after the handler.
  */
 static void kt_srq_handler_ends(struct kt *t)
 {

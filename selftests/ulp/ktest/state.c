@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every call in every state that it is not for: -EINVAL, and nothing changes.
+ * Calls in states in which they are not allowed return -EINVAL and change nothing.
  */
 #include "tests.h"
 
@@ -11,7 +11,7 @@
 #define KT_REJECT	BIT(4)
 #define KT_DISCONNECT	BIT(5)
 
-/* All calls that establish or end a connection but those that are @allowed. */
+/* Makes all calls that establish or end a connection, except those in @allowed. */
 static void kt_wrong(struct kt *t, const char *state, struct rdma_ep *ep, unsigned int allowed)
 {
 	kt_note("%s", state);
@@ -53,7 +53,6 @@ static void kt_states(struct kt *t)
 	kt_pair_disconnect(t, &p);
 	kt_wrong(t, "disconnected, client", p.client, KT_DISCONNECT);
 	kt_wrong(t, "disconnected, server", p.server, KT_DISCONNECT);
-	/* Once more is fine. */
 	kt_expect_eq(t, 0, rdma_ep_disconnect(p.client, 0));
 	kt_expect_eq(t, 0, rdma_ep_disconnect(p.server, 0));
 }
@@ -70,7 +69,7 @@ static void kt_rejected_states(struct kt *t)
 	kt_wrong(t, "rejected, client", p.client, 0);
 }
 
-/* A QP and an SRQ are enough for an endpoint. */
+/* An endpoint has at most one QP and one SRQ. */
 static void kt_second_qp(struct kt *t)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
@@ -89,7 +88,6 @@ static void kt_second_qp(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_destroy_srq(p.client));
 	kt_expect_eq(t, -EINVAL, rdma_ep_destroy_srq(p.client));
 
-	/* One after the other is fine. */
 	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
 	kt_expect_ptr(t, NULL, rdma_ep_qp(p.client));
 	kt_expect_eq(t, -EINVAL, rdma_ep_destroy_qp(p.client));
@@ -98,7 +96,7 @@ static void kt_second_qp(struct kt *t)
 	kt_expect(t, rdma_ep_qp(p.client));
 }
 
-/* There is no device to make it on. */
+/* A wildcard address has no device, so neither QP nor SRQ can be created. */
 static void kt_wildcard_qp(struct kt *t)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
@@ -114,7 +112,6 @@ static void kt_wildcard_qp(struct kt *t)
 	kt_expect_eq(t, -EINVAL, rdma_ep_destroy_srq(ep));
 }
 
-/* Synchronous calls on an endpoint that reports to a channel. */
 static void kt_channel_states(struct kt *t)
 {
 	struct kt_setup setup = { .server_channel = kt_channel(t, NULL, NULL) };

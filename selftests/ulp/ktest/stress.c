@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many at once.
+ * Many connections at once, and requests for listeners that are created and destroyed.
  */
 #include <linux/kthread.h>
 
@@ -8,22 +8,22 @@
 
 #define KT_CLIENTS	4
 #define KT_SERVERS	2
-/* Until there were so many connections, or listeners, but not for longer than that */
+/* Limits of a test: number of connections or listeners, and time */
 #define KT_STRESS_CONNECTIONS	200
 #define KT_STRESS_LISTENERS	200
 #define KT_STRESS_MS		8000
 
 /**
- * struct kt_load - shared by the threads
+ * struct kt_load - state that the threads share
  * @listener: listener
- * @to: its address
- * @stop: clients come to an end
- * @served_all: servers do
- * @tries: connections that clients have begun
- * @connected: of them established
- * @served: requests accepted
- * @failed: calls that failed though they should not
- * @error: the last such error
+ * @to: address of @listener
+ * @stop: clients end
+ * @served_all: servers end
+ * @tries: number of connections that clients have begun
+ * @connected: number of connections that clients have established
+ * @served: number of accepted requests
+ * @failed: number of unexpected errors
+ * @error: the latest such error
  */
 struct kt_load {
 	struct rdma_ep *listener;
@@ -74,7 +74,7 @@ static int kt_load_server(struct kt_args *args)
 	struct rdma_ep *ep;
 	int ret;
 
-	/* The listener is destroyed after that: no call may begin later. */
+	/* The test then destroys the listener, after which no call may begin. */
 	while (!READ_ONCE(load->served_all)) {
 		ep = rdma_ep_get_request(load->listener, 100);
 		if (ep == ERR_PTR(-ETIMEDOUT))
@@ -82,10 +82,10 @@ static int kt_load_server(struct kt_args *args)
 		if (IS_ERR(ep))
 			return PTR_ERR(ep);
 		ret = rdma_ep_accept(ep, NULL, KT_CALL_MS);
-		/* siw may take the reply and the end of the stream as a rejection (SIW-27). */
+		/* siw may mistake a reply and the end of the stream for a rejection (SIW-27). */
 		if (!ret && kt_iwarp())
 			kt_wait_for(rdma_ep_status(ep), KT_CALL_MS);
-		/* The client may be the faster one. */
+		/* The client may have disconnected already. */
 		if (!ret || ret == -ECONNRESET) {
 			atomic_inc(&load->served);
 			ret = rdma_ep_disconnect(ep, KT_CALL_MS);
@@ -104,7 +104,6 @@ static void kt_start(struct kt *t, struct kt_call **calls, int n,
 		calls[n] = kt_call(t, fn, &(struct kt_args) { .data = load });
 }
 
-/* They have seen that they are to end. */
 static void kt_expect_ends(struct kt *t, struct kt_call **calls, int n, unsigned int ms)
 {
 	while (n--)
@@ -136,8 +135,8 @@ static void kt_stress(struct kt *t)
 }
 
 /*
- * Requests arrive while listeners are created and destroyed. Clients connect or not; none may
- * hang or wait for a listener that has been destroyed.
+ * Requests arrive while listeners are created and destroyed. No client may hang or wait for a
+ * destroyed listener.
  */
 static void kt_stress_listener(struct kt *t)
 {
@@ -147,14 +146,13 @@ static void kt_stress_listener(struct kt *t)
 	int taken = 0, rounds = 0;
 	ktime_t end;
 
-	/* Not a port that a client might get between two listeners. */
+	/* A port that no client is assigned between two listeners */
 	load->to = kt_with_port(kt_addr(), 4799);
 	kt_start(t, clients, KT_CLIENTS, kt_load_client, load);
 	end = ktime_add_ms(ktime_get(), KT_STRESS_MS);
 	while (rounds < KT_STRESS_LISTENERS && ktime_before(ktime_get(), end)) {
 		load->listener = kt_passive(t, &(struct kt_setup) { .addr = &load->to });
 		kt_expect_eq(t, 0, rdma_ep_listen(load->listener, 4));
-		/* With requests read, unread, and on their way. */
 		if (++rounds % 2) {
 			child = rdma_ep_get_request(load->listener, 100);
 			if (!IS_ERR(child)) {

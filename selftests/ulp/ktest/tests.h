@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The lists of tests, a file each. */
+/* The lists of tests, one for each file */
 #ifndef KTEST_TESTS_H
 #define KTEST_TESTS_H
 

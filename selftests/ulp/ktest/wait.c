@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls that wait, and their ends: time, kthread_stop(), SIGKILL, the destruction of their
- * object.
+ * Calls that wait end at their time limit, by kthread_stop(), by SIGKILL, or when their object
+ * is destroyed.
  */
 #include <linux/debugfs.h>
 #include <linux/fs.h>
@@ -14,7 +14,7 @@
 
 #define KT_TIMEOUT_MS	300
 
-/* Not before its time, and not long after. */
+/* The call returns -ETIMEDOUT, not before its time limit and not long after. */
 static void kt_times_out(struct kt *t, struct kt_waiter *w)
 {
 	ktime_t start = ktime_get();
@@ -57,7 +57,7 @@ static void kt_no_wait(struct kt *t)
 	}
 }
 
-/* A kernel thread that waits without limit can be stopped; creation has one. */
+/* kthread_stop() ends waits without a limit. Creation always has a limit. */
 static void kt_stopped(struct kt *t)
 {
 	struct kt_waiter w;
@@ -77,15 +77,15 @@ static void kt_stopped(struct kt *t)
 	}
 }
 
-/* ---- SIGKILL: a process makes the call, by writing to a file of ours */
+/* ---- SIGKILL: a process makes the call by writing to a file of this module */
 
 #define KT_WRITE	"echo > /sys/kernel/debug/%s/wait"
 
 /**
  * struct kt_victim - a call of a process that is killed
  * @w: the call
- * @task: the process (a reference), when it makes the call; NULL before
- * @ret: the call's result, when it has returned; 1 before
+ * @task: reference to the process, set before the call; NULL before
+ * @ret: the call's result; 1 before it returns
  */
 struct kt_victim {
 	struct kt_waiter *w;
@@ -101,7 +101,7 @@ static ssize_t kt_wait_write(struct file *file, const char __user *ubuf, size_t 
 
 	if (!v)
 		return -EINVAL;
-	/* After the reference is taken: kt_kill() uses it. */
+	/* kt_kill() uses and puts the reference. */
 	smp_store_release(&v->task, get_task_struct(current));
 	v->ret = v->w->fn(&v->w->args);
 	return v->ret ?: count;
@@ -131,13 +131,13 @@ static void kt_kill(struct kt *t, struct kt_waiter *w)
 
 	WRITE_ONCE(kt_victim, &v);
 	call = kt_call(t, kt_call_write, &(struct kt_args) {});
-	/* With the reference of kt_wait_write() */
+	/* Pairs with kt_wait_write(), which has taken the reference. */
 	if (kt_expect(t, kt_wait_for(smp_load_acquire(&v.task), KT_CALL_MS))) {
 		kt_expect_waits(t, call);
 		kt_expect_eq(t, 0, send_sig(SIGKILL, v.task, 1));
 		put_task_struct(v.task);
 	}
-	/* 137: SIGKILL */
+	/* 137: killed by SIGKILL */
 	kt_expect_call(t, call, KT_PROMPT_MS, 137);
 	kt_expect_eq(t, -EINTR, v.ret);
 	WRITE_ONCE(kt_victim, NULL);
@@ -160,7 +160,7 @@ static void kt_killed(struct kt *t)
 
 /* ---- the end of the object */
 
-/* Several wait for requests, and all return when the listener is destroyed. */
+/* Destroying a listener ends all waits for its requests. */
 static void kt_listener_destroyed(struct kt *t)
 {
 	struct kt_args args = { .timeout_ms = RDMA_EP_FOREVER };
@@ -179,7 +179,7 @@ static void kt_listener_destroyed(struct kt *t)
 		kt_expect_call(t, call[i], KT_PROMPT_MS, -ESHUTDOWN);
 }
 
-/* It is destroyed under a call on the endpoint itself. */
+/* Destroying an endpoint ends a call that waits on it. */
 static void kt_destroyed(struct kt *t)
 {
 	static const enum kt_wait_kind kinds[] = {
@@ -212,7 +212,7 @@ static void kt_channel_destroyed(struct kt *t)
 	kt_expect_call(t, call, KT_PROMPT_MS, -ESHUTDOWN);
 }
 
-/* A call that waits for events returns when they go to another channel. */
+/* Migrating a listener to another channel ends a wait for its requests. */
 static void kt_migrated(struct kt *t)
 {
 	struct rdma_ep_channel *ch = kt_channel(t, NULL, NULL);
@@ -227,7 +227,7 @@ static void kt_migrated(struct kt *t)
 	kt_expect_call(t, call, KT_PROMPT_MS, -ESHUTDOWN);
 }
 
-/* Two tasks wait for the end: one of them has the event, and both return. */
+/* Two tasks wait for the end of an endpoint. One gets the event, and both return. */
 static void kt_wait_two(struct kt *t)
 {
 	struct kt_call *get;
@@ -235,7 +235,7 @@ static void kt_wait_two(struct kt *t)
 	int i;
 
 	kt_pair_listen(t, &p, NULL);
-	/* Which of them is quicker is chance. */
+	/* With various delays, either task may be first. */
 	for (i = 0; i < 8; i++) {
 		kt_pair_request(t, &p);
 		get = kt_call(t, kt_call_get_event, &(struct kt_args) {

@@ -37,7 +37,7 @@ const struct sockaddr_storage *kt_addr6(void)
 	return &kt_addr6_sa;
 }
 
-/* AF_UNSPEC if it is no address. */
+/* Returns AF_UNSPEC if @text is no address. */
 struct sockaddr_storage kt_sa(const char *text, u16 port)
 {
 	struct sockaddr_storage sa = {};
@@ -67,7 +67,7 @@ u16 kt_port(const struct sockaddr_storage *sa)
 	return ntohs(((const struct sockaddr_in *)sa)->sin_port);
 }
 
-/* Port and all. */
+/* Compares addresses and ports. */
 bool kt_same_addr(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	if (a->ss_family != b->ss_family || kt_port(a) != kt_port(b))

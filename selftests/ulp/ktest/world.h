@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tests have in common: addresses, endpoints and pairs of them, work
- * requests, a second device, shell commands.
+ * Helpers of the tests: addresses, endpoints and pairs of them, work requests, a
+ * second device, shell commands.
  */
 #ifndef KTEST_WORLD_H
 #define KTEST_WORLD_H
@@ -13,15 +13,15 @@
 
 #include "harness.h"
 
-/* Bounds under emulation; natively it is a fraction. */
-#define KT_CALL_MS	10000	/* a connection that nothing hinders */
-#define KT_PROMPT_MS	5000	/* a wait that something has ended */
+/* Time limits, long enough for emulated CPUs */
+#define KT_CALL_MS	10000	/* for a connection without obstacles */
+#define KT_PROMPT_MS	5000	/* for the return of a wait after its end */
 #define KT_WRS		16	/* entries of a queue */
 
 /* ---- addresses */
 
 int kt_world_init(void);
-extern char *kt_addr_text;	/* IPv4, the same as kt_addr() */
+extern char *kt_addr_text;	/* kt_addr() as text */
 const struct sockaddr_storage *kt_addr(void);
 const struct sockaddr_storage *kt_addr6(void);
 struct sockaddr_storage kt_sa(const char *addr, u16 port);
@@ -34,7 +34,7 @@ static inline const struct sockaddr *kt_ptr(const struct sockaddr_storage *addr)
 }
 
 bool kt_iwarp(void);
-/* The test ends there, and is skipped. */
+/* On iWARP, ends the test, which counts as skipped. */
 void kt_not_on_iwarp(struct kt *t, const char *reason);
 
 /* ---- endpoints */
@@ -44,12 +44,12 @@ void kt_not_on_iwarp(struct kt *t, const char *reason);
  * @net: their namespace; NULL: the initial one
  * @addr: address of the listener; NULL: kt_addr()
  * @ps: port space
- * @client_qp: of the client; NULL: kt_qp()
- * @server_qp: of the listener, for its requests; NULL: kt_qp()
- * @client_channel: of the client
- * @server_channel: of the listener
- * @connect: parameters
- * @accept: parameters
+ * @client_qp: QP of the client; NULL: kt_qp()
+ * @server_qp: QP of the listener's requests; NULL: kt_qp()
+ * @client_channel: channel of the client
+ * @server_channel: channel of the listener
+ * @connect: parameters of rdma_ep_connect()
+ * @accept: parameters of rdma_ep_accept()
  */
 struct kt_setup {
 	struct net *net;
@@ -64,21 +64,21 @@ struct kt_setup {
 };
 
 struct rdma_ep_qp_attr kt_qp(void);
-/* rdma_ep_create(). @setup: NULL if all of it is 0 */
+/* Call rdma_ep_create(). @setup: NULL if all of it is 0 */
 struct rdma_ep *kt_create_passive(const struct kt_setup *setup);
 struct rdma_ep *kt_create_active(const struct kt_setup *setup, const struct sockaddr_storage *dst);
 
-/* The endpoint that a call must return, destroyed after the test. */
+/* Requires an endpoint, which is destroyed after the test. */
 #define kt_own(t, ep) \
 	kt_own_ep(t, kbasename(__FILE__), __LINE__, #ep, ep)
 struct rdma_ep *kt_own_ep(struct kt *t, const char *file, int line, const char *what,
 			  struct rdma_ep *ep);
-/* A call that must not return an endpoint, but @want. */
+/* Expects the error @want instead of an endpoint. */
 #define kt_expect_no_ep(t, want, ep) \
 	kt_check_no_ep(t, kbasename(__FILE__), __LINE__, #ep, want, ep)
 bool kt_check_no_ep(struct kt *t, const char *file, int line, const char *what, long want,
 		    struct rdma_ep *ep);
-/* If there is one: now. */
+/* Destroys @ep now instead of after the test; NULL: does nothing. */
 void kt_destroy(struct kt *t, struct rdma_ep *ep);
 
 struct rdma_ep *kt_passive(struct kt *t, const struct kt_setup *setup);
@@ -95,12 +95,12 @@ struct ib_cq *kt_cq(struct kt *t, struct ib_device *dev, enum ib_poll_context ct
 /* ---- pairs of endpoints */
 
 /**
- * struct kt_pair - two endpoints that talk to each other
+ * struct kt_pair - two endpoints that connect to each other
  * @setup: their attributes
- * @listener: listens
- * @client: connects to it
+ * @listener: listener
+ * @client: connects to @listener
  * @server: request of @listener
- * @connect: call of rdma_ep_connect() under way
+ * @connect: running call of rdma_ep_connect()
  */
 struct kt_pair {
 	struct kt_setup setup;
@@ -110,15 +110,15 @@ struct kt_pair {
 	struct kt_call *connect;
 };
 
-/* Step by step. The client of the first one does not connect. */
+/* Single steps. kt_pair_client() listens and creates the client, but does not connect. */
 void kt_pair_client(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
 void kt_pair_listen(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
 void kt_pair_request(struct kt *t, struct kt_pair *p);
 void kt_pair_accept(struct kt *t, struct kt_pair *p);
-/* Request and accept; listen, request and accept. */
+/* kt_pair_connect() requests and accepts; kt_pair_open() also listens. */
 void kt_pair_connect(struct kt *t, struct kt_pair *p);
 void kt_pair_open(struct kt *t, struct kt_pair *p, const struct kt_setup *setup);
-/* Both disconnect: each waits for the other. */
+/* Disconnects both at the same time, as each waits for the other. */
 void kt_pair_disconnect(struct kt *t, struct kt_pair *p);
 void kt_pair_close(struct kt *t, struct kt_pair *p);
 
@@ -131,12 +131,11 @@ int kt_call_accept(struct kt_args *args);
 int kt_call_disconnect(struct kt_args *args);
 int kt_call_slots(struct kt_args *args);
 int kt_call_get_event(struct kt_args *args);
-/* kt_call_connect() under way */
 struct kt_call *kt_connect(struct kt *t, struct rdma_ep *ep, unsigned int timeout_ms);
 
 /**
  * struct kt_client - a client whose request has not been accepted yet
- * @ep: its endpoint
+ * @ep: endpoint
  * @connect: call of rdma_ep_connect()
  */
 struct kt_client {
@@ -152,10 +151,10 @@ struct kt_io;
 
 /**
  * struct kt_wr - a work request and its result
- * @cqe: its completion
- * @io: the list that it is in
- * @done: completions
- * @status: of the last
+ * @cqe: completion handler
+ * @io: structure that contains it
+ * @done: number of completions
+ * @status: status of the last one
  */
 struct kt_wr {
 	struct ib_cqe cqe;
@@ -166,16 +165,16 @@ struct kt_wr {
 
 /**
  * struct kt_io - work requests of a QP or SRQ, on one buffer
- * @dev: its device
+ * @dev: device of the QP or SRQ
  * @buf: the buffer
- * @dma: its address for the device
- * @lkey: its key
+ * @dma: address of @buf for the device
+ * @lkey: key of @buf
  * @posted: number of requests in @wr
- * @done: of them completed
- * @ok: of them with success
+ * @done: number of completions
+ * @ok: number of successful completions
  * @gone: the endpoint has been destroyed
- * @late: completions after that
- * @fn: called in each completion, or NULL
+ * @late: number of completions after that
+ * @fn: called by each completion handler, or NULL
  * @fn_arg: for @fn
  * @wr: the requests
  */
@@ -196,7 +195,7 @@ struct kt_io {
 
 #define KT_IO_SIZE	64	/* bytes of a message */
 
-/* Destroyed after the test, or before, but not before its endpoint. */
+/* Destroyed after the test, or with kt_undo() after its endpoint. */
 struct kt_io *kt_io_create(struct kt *t, struct ib_pd *pd);
 int kt_io_recv(struct kt_io *io, struct rdma_ep *ep);
 int kt_io_srq_recv(struct kt_io *io, struct ib_srq *srq);
@@ -204,23 +203,23 @@ int kt_io_send(struct kt_io *io, struct rdma_ep *ep);
 
 /* ---- the rest of the machine */
 
-/* Shell command, as root, in the initial namespaces. Its exit status. */
+/* Returns the exit status of a shell command, run as root in the initial namespaces. */
 __printf(1, 2) int kt_shell(const char *fmt, ...);
-/* The same of the script that makes devices: "add" makes the second one, with KT_ADDR2. */
+/* Runs the script that creates devices: "add" creates the second one, with KT_ADDR2. */
 extern char *kt_helper_script, *kt_kind;
 #define kt_helper(fmt, ...) \
 	kt_shell("exec /bin/bash %s %s " fmt, kt_helper_script, kt_kind, ##__VA_ARGS__)
 
-#define KT_ADDR2	"10.77.0.1"	/* of the second device */
+#define KT_ADDR2	"10.77.0.1"	/* address of the second device */
 
-/* Removed after the test. */
+/* Creates the second device, which is removed after the test. */
 void kt_second_device(struct kt *t);
-/* The same of the mock device, whose operations kt_helper("fail ...") lets fail. */
+/* Instead creates a mock device, whose operations kt_helper("fail ...") makes fail. */
 void kt_mock_device(struct kt *t);
-/* Its removal, for which the endpoints must be destroyed. @how: argument of the script */
+/* Starts removing the device, which waits for its endpoints. @how: argument of the script */
 struct kt_call *kt_remove(struct kt *t, const char *how);
 
-/* Of "ip netns add NAME"; put after the test. */
+/* Returns the namespace of "ip netns add NAME", and puts it after the test. */
 struct net *kt_get_netns(struct kt *t, const char *name);
 
 #endif /* KTEST_WORLD_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A connection to a server, made by waiting calls. A function is called at its end: device
- * removal does not wait for the next request.
+ * A client's connection to a server, made with calls that wait. on_end() runs when the
+ * connection ends, so that device removal does not wait for the next request.
  */
 #include <linux/slab.h>
 
@@ -33,7 +33,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /* ---- connection */
 
-/* The message of a request, and the one of a reply */
+/* One mapping for the request and for the reply behind it */
 static int map(struct kvs_client *client)
 {
 	client->dev = rdma_ep_device(client->ep);
@@ -98,7 +98,7 @@ static int connect(struct kvs_client *client, struct net *net, const struct sock
 	return ret;
 }
 
-/* One connection: requests on it wait for each other. */
+/* Creates a connection. Requests on it are serialized. */
 struct kvs_client *kvs_connect(struct net *net, const struct sockaddr *addr)
 {
 	struct kvs_client *client;
@@ -124,7 +124,7 @@ struct kvs_client *kvs_connect(struct net *net, const struct sockaddr *addr)
 void kvs_close(struct kvs_client *client)
 {
 	disconnect(client);
-	/* Nothing starts it any more. */
+	/* Without an endpoint, on_end() cannot schedule it again. */
 	cancel_work_sync(&client->gone);
 	kfree(client->msg);
 	kfree(client);
@@ -157,7 +157,7 @@ static int post(struct kvs_client *client, size_t len)
 	return ib_post_send(qp, &send, NULL);
 }
 
-/* The buffers belong to the device until both completions have been seen. */
+/* The buffers belong to the device until both requests have completed. */
 static int exchange(struct kvs_client *client, size_t len)
 {
 	unsigned long limit = msecs_to_jiffies(REPLY_MS);
@@ -171,7 +171,7 @@ static int exchange(struct kvs_client *client, size_t len)
 		if (left <= 0)
 			ret = left ?: -ETIMEDOUT;
 	}
-	/* With requests still under way, it can not be used any more. */
+	/* Requests may still be in flight, so the connection cannot be used again. */
 	if (ret && !client->error)
 		client->error = ret;
 	ib_dma_sync_single_for_cpu(client->dev, client->dma, 2 * KVS_MSG_MAX, DMA_BIDIRECTIONAL);
@@ -220,9 +220,9 @@ static ssize_t result(struct kvs_client *client, void *value)
 }
 
 /*
- * Do @op with @key, and @len bytes of @value if it is a put. @reply: NULL, or
- * room for a value. Returns the length of the value in the reply, -ENOENT,
- * -ENOSPC, -EPROTO if the server talks nonsense, or why the connection is lost:
+ * Executes @op with @key, and with @len bytes of @value for a put. @reply: NULL, or
+ * room for a value. Returns the length of the value in the reply, -ENOENT, -ENOSPC,
+ * -EPROTO if the reply is malformed, or the error that ended the connection:
  * -ENOTCONN, -ENODEV, -EIO, -ETIMEDOUT, -ERESTARTSYS (killed).
  */
 ssize_t kvs_call(struct kvs_client *client, enum kvs_op op, const char *key,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The server's connections: a listener with an SRQ, and its clients. One thread handles all
- * events, so that nothing here needs a lock.
+ * events, so no lock is needed.
  */
 #include <linux/kthread.h>
 
@@ -36,7 +36,7 @@ static void close_all(struct kvs_server *srv)
 
 	for (i = 0; i < KVS_CLIENTS; i++)
 		remove_conn(&srv->conns[i]);
-	/* The buffers are unmapped as long as there is a device. */
+	/* Unmap the buffers before destroying the listener, which holds the device. */
 	rdma_ep_destroy_srq(srv->listener);
 	kvs_slots_free(srv->slots);
 	rdma_ep_destroy(srv->listener);

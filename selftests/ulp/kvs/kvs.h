@@ -4,7 +4,7 @@
  *
  *	conn.c		the server's connections: listener, SRQ, clients
  *	slot.c		buffers and completions of the server
- *	serve.c		what a request means
+ *	serve.c		executing requests
  *	store.c		keys and values
  *	client.c	a connection to a server, and requests on it
  *	load.c		many clients at once, everything verified
@@ -22,24 +22,24 @@
 #include "wire.h"
 
 #define KVS_CLIENTS	64
-/* So many that a client who never takes replies keeps others from nothing. */
+/* Each client holds at most KVS_CREDITS slots, also one that never receives its replies. */
 #define KVS_SLOTS	(KVS_CLIENTS * KVS_CREDITS)
 
 /* ---- server */
 
 /**
  * struct kvs_conn - a client; its endpoint's context
- * @ep: endpoint, NULL: nobody is connected
+ * @ep: endpoint, NULL: free entry
  */
 struct kvs_conn {
 	struct rdma_ep *ep;
 };
 
 /**
- * struct kvs_slot - memory for one request, where its reply is made as well
+ * struct kvs_slot - memory for one request, replaced by its reply
  * @recv: completion of the receive
  * @send: completion of the reply
- * @slots: where it is one of
+ * @slots: the structure that contains it
  * @msg: %KVS_MSG_MAX bytes
  * @sge: the same for the device
  */
@@ -52,9 +52,9 @@ struct kvs_slot {
 };
 
 /**
- * struct kvs_slots - all that can be received at a time, from all clients
+ * struct kvs_slots - receives for all clients
  * @dev: the device that uses them
- * @srq: where they are posted
+ * @srq: the SRQ to which they are posted
  * @slot: the slots
  */
 struct kvs_slots {
@@ -70,10 +70,10 @@ unsigned int kvs_slots_posted(void);
 /**
  * struct kvs_server - a listener and its clients
  * @channel: events of all of them
- * @listener: whose SRQ all clients share; NULL when its device has gone
- * @slots: what is posted there
+ * @listener: owns the SRQ of all clients; NULL after the removal of its device
+ * @slots: receives in that SRQ
  * @conns: clients
- * @thread: who handles the events
+ * @thread: handles the events
  */
 struct kvs_server {
 	struct rdma_ep_channel *channel;
@@ -97,19 +97,19 @@ void kvs_store_clear(void);
 
 /**
  * struct kvs_client - a connection to a server; one request at a time
- * @lock: for requests and the end of @ep
- * @ep: NULL when there is no connection any more
- * @gone: destroys @ep when the server or the device went away
+ * @lock: serializes requests and the destruction of @ep
+ * @ep: endpoint, NULL after the end of the connection
+ * @gone: destroys @ep after a disconnect by the server or the removal of the device
  * @dev: the endpoint's device
  * @send: completion of the request
  * @recv: completion of the reply
- * @done: one for each completion, or when there will be none
- * @error: of the connection
- * @len: of the reply
- * @tag: of the latest request
+ * @done: completed by @send and @recv each, and by the end of the connection
+ * @error: first error; no request is possible after it
+ * @len: length of the reply
+ * @tag: tag of the latest request
  * @dma: address of @msg for the device
- * @mapped: whether it has one
- * @msg: request, and %KVS_MSG_MAX behind it its reply
+ * @mapped: @dma is valid
+ * @msg: request, followed at %KVS_MSG_MAX by its reply
  */
 struct kvs_client {
 	struct mutex lock;	/* requests, ep */
@@ -135,13 +135,13 @@ void kvs_close(struct kvs_client *client);
 /**
  * struct kvs_load - many clients at once
  * @net: network namespace
- * @addr: of the server
+ * @addr: address of the server
  * @clients: number of clients, each a thread with a connection
- * @requests: of each client
- * @tried: how many have tried to connect: requests begin when all have
+ * @requests: number of requests of each client
+ * @tried: clients that have tried to connect; requests begin when all have
  * @all_tried: woken then
- * @connected: how many could
- * @replies: that were right
+ * @connected: clients that have connected
+ * @replies: number of correct replies
  */
 struct kvs_load {
 	struct net *net;

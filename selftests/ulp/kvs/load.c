@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many clients at once. Each puts, gets and deletes keys of its own, and knows
- * what must come back.
+ * Many clients at once. Each puts, gets and deletes keys of its own, and verifies
+ * the replies.
  */
 #include <linux/kthread.h>
 #include <linux/slab.h>
@@ -18,7 +18,7 @@ struct worker {
 	u8 reply[KVS_VALUE_MAX];
 };
 
-/* A value that no other client and no other request has */
+/* A value that depends on the client and on @i */
 static size_t make_value(struct worker *w, unsigned int i)
 {
 	size_t len = (w->index * 31 + i * 97) % KVS_VALUE_MAX + 1;
@@ -28,7 +28,7 @@ static size_t make_value(struct worker *w, unsigned int i)
 	return len;
 }
 
-/* In turn: put, get what was put, delete, get nothing. */
+/* In turn: put, get the value, delete, get -ENOENT */
 static int one_request(struct worker *w, struct kvs_client *client, unsigned int i)
 {
 	size_t want = make_value(w, i / 4);
@@ -87,7 +87,7 @@ static int worker_fn(void *data)
 
 	w->ret = work(w);
 	complete(&w->done);
-	/* Until the caller has seen it. */
+	/* kvs_load_run() stops this task later. */
 	while (!kthread_should_stop()) {
 		set_current_state(TASK_IDLE);
 		if (!kthread_should_stop())
@@ -106,7 +106,7 @@ static int start(struct kvs_load *load, struct worker *w, unsigned int index)
 	return PTR_ERR_OR_ZERO(w->task);
 }
 
-/* Returns the first client's error that there was; -EINTR when killed. */
+/* Returns the error of the first client that failed; -EINTR when killed */
 int kvs_load_run(struct kvs_load *load)
 {
 	struct worker *workers;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Module and debugfs. With the parameter "listen" (and "port") there is a
- * server. In /sys/kernel/debug/kvs:
+ * Module and debugfs. The parameter "listen", with "port", starts a server. In
+ * /sys/kernel/debug/kvs:
  *
- *	server	read: what the server has
- *	client	an open file is a connection; it takes the lines "connect ADDR
- *		PORT", "put KEY VALUE", "get KEY", "delete KEY", whose errors are
- *		write(2)'s; read(2) returns the value of the latest "get"
- *	load	write "ADDR PORT CLIENTS REQUESTS": so many clients in threads,
- *		ends when they have; read: what came of it
+ *	server	read: the server's numbers of clients and receives
+ *	client	an open file is a connection. write(2) takes the lines "connect ADDR
+ *		PORT", "put KEY VALUE", "get KEY", "delete KEY" and returns their
+ *		errors; read(2) returns the value of the latest "get"
+ *	load	write "ADDR PORT CLIENTS REQUESTS": runs that many clients in threads
+ *		and returns when they have ended; read: the results
  */
 #include <linux/debugfs.h>
 #include <linux/inet.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a request means. It is what some peer has sent: nothing in it is true
- * until it has been checked.
+ * Executes requests. A request is the peer's data, so all of it is checked before
+ * use.
  */
 #include <linux/string.h>
 
@@ -26,7 +26,7 @@ static enum kvs_status status_of(ssize_t ret)
 	return ret == -ENOENT ? KVS_NOT_FOUND : KVS_FULL;
 }
 
-/* Sets @value_len: of the value that is in @msg afterwards. */
+/* A get stores the value in @msg and its length in @value_len. */
 static enum kvs_status execute(struct kvs_msg *msg, size_t *value_len)
 {
 	u8 *value = msg->data + msg->key_len;
@@ -49,8 +49,8 @@ static enum kvs_status execute(struct kvs_msg *msg, size_t *value_len)
 }
 
 /*
- * Do what the @len bytes of @msg ask for and write the reply in their place.
- * There are KVS_MSG_MAX bytes. Returns the reply's length.
+ * Executes the request of @len bytes in @msg, a buffer of KVS_MSG_MAX bytes, and
+ * replaces it by the reply. Returns the reply's length.
  */
 size_t kvs_serve(struct kvs_msg *msg, size_t len)
 {

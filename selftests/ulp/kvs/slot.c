@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers of the server, and what happens to them: posted to the SRQ, received
- * into, answered from, posted again. Completion handlers run in a work queue.
+ * Buffers of the server: each is posted to the SRQ, receives a request, is the
+ * source of the reply, and is posted again. Completion handlers run in a work queue.
  */
 #include <linux/slab.h>
 
@@ -18,10 +18,10 @@ static void post(struct kvs_slot *slot)
 		atomic_inc(&posted);
 }
 
-/* The CQ is the one that was made with the client's QP. */
+/* The CQ belongs to the client's QP, so cq_context is the endpoint. */
 static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	/* If the client has gone, its events tell. */
+	/* wc->status is not checked: an event reports the end of the connection. */
 	rdma_ep_put_slots(cq->cq_context, 1);
 	post(container_of(wc->wr_cqe, struct kvs_slot, send));
 }
@@ -50,7 +50,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	atomic_dec(&posted);
 	if (wc->status != IB_WC_SUCCESS)
 		goto again;
-	/* A client that asks for more than it was granted is not answered. */
+	/* Drop requests beyond the client's credits. */
 	if (!rdma_ep_try_slots(ep, 1))
 		goto again;
 	if (!reply(slot, wc->qp, wc->byte_len))
@@ -79,7 +79,7 @@ static int slot_init(struct kvs_slot *slot, struct kvs_slots *slots)
 	return -EIO;
 }
 
-/* *@out is for kvs_slots_free() also if this fails. */
+/* The caller frees *@out with kvs_slots_free(), also after a failure. */
 int kvs_slots_post(struct kvs_slots **out, struct ib_srq *srq)
 {
 	struct kvs_slots *slots;
@@ -100,7 +100,7 @@ int kvs_slots_post(struct kvs_slots **out, struct ib_srq *srq)
 	return ret;
 }
 
-/* Nobody can receive into them any more, but their device is still there. */
+/* Called between the destruction of the SRQ and that of the endpoint, which holds the device */
 void kvs_slots_free(struct kvs_slots *slots)
 {
 	struct kvs_slot *slot;
@@ -117,7 +117,6 @@ void kvs_slots_free(struct kvs_slots *slots)
 	kvfree(slots);
 }
 
-/* What can be received right now. */
 unsigned int kvs_slots_posted(void)
 {
 	return atomic_read(&posted);

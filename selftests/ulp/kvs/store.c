@@ -9,7 +9,7 @@
 
 #include "kvs.h"
 
-/* Clients are not trusted: there is an end to what they can store. */
+/* Clients are not trusted, so their memory is limited. */
 #define ENTRIES_MAX	16384
 
 struct entry {
@@ -100,7 +100,7 @@ int kvs_store_delete(const u8 *key, size_t key_len)
 	return 0;
 }
 
-/* Nobody uses the table any more. */
+/* Called without users of the table */
 void kvs_store_clear(void)
 {
 	struct hlist_node *next;

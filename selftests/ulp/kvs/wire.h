@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What goes over the wire between a kvs server and its clients. Also for
- * programs, see kvs_peer.c.
+ * The wire protocol between a kvs server and its clients. Programs include this
+ * file, too (clients/kvs_peer.c).
  *
  * A client connects (port space TCP) and sends requests, one message each. The
  * server answers each with one message. A client may have KVS_CREDITS requests
@@ -27,21 +27,21 @@ enum kvs_op {
 
 enum kvs_status {
 	KVS_OK		= 0,
-	KVS_MALFORMED	= 1,	/* lengths that do not fit, or the version */
+	KVS_MALFORMED	= 1,	/* wrong lengths or version */
 	KVS_BAD_OP	= 2,
 	KVS_NOT_FOUND	= 3,
-	KVS_FULL	= 4,	/* the server stores nothing more */
+	KVS_FULL	= 4,	/* the server has no room for the value */
 };
 
 /**
  * struct kvs_msg - request and reply
  * @version: %KVS_VERSION
- * @op: what is asked for; the same in the reply
- * @status: of the reply; 0 in a request
+ * @op: operation; the same in the reply
+ * @status: status of the reply; 0 in a request
  * @key_len: 1 to %KVS_KEY_MAX; 0 in a reply
- * @value_len: up to %KVS_VALUE_MAX: the value to put, or that was asked for
- * @tag: the client's, returned in the reply
- * @data: key and value, without anything between or behind them
+ * @value_len: up to %KVS_VALUE_MAX: length of the value of a put, or of the reply to a get
+ * @tag: chosen by the client, returned in the reply
+ * @data: key and value, without padding
  */
 struct kvs_msg {
 	__u8 version;
