@@ -41,7 +41,7 @@ void diff_topic_async(void)
 	event.event_type = 99;
 	V(ibv_ack_async_event(&event), "unknown type");
 
-	/* The limit is above what is posted when a receive is taken */
+	/* A limit below, then above the number of posted receives */
 	NEED(srq = ibv_create_srq(pd, &srq_attr));
 	for (i = 0; i < 4; i++)
 		NEED(!ibv_post_srq_recv(srq, &wr, &bad));
@@ -53,7 +53,6 @@ void diff_topic_async(void)
 	get(context, "limit above what is posted");
 	ibv_destroy_srq(srq);
 
-	/* Three flushed receives in a CQ of one entry */
 	qp = diff_qp(pd, cq, IBV_QPT_RC);
 	ibv_destroy_qp(qp);
 	P(ibv_destroy_cq(cq), "unused");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Listening, connecting, and all that is refused on the way. */
+/* Listening, connecting, accepting and rejecting, with invalid arguments and in wrong states. */
 #include <fcntl.h>
 
 #include "diff.h"
@@ -44,7 +44,6 @@ static void listeners(void)
 	rdma_destroy_id(id);
 }
 
-/* Each call on an id that has come this far. */
 static void too_early(struct rdma_cm_id *id, const char *state)
 {
 	struct rdma_conn_param param = { .qp_num = 17 };
@@ -115,7 +114,7 @@ static void init_attr(struct rdma_cm_id *id, const char *state)
 	}
 }
 
-/* Its ids; the listener stays. */
+/* Destroys the ids of a connection, but not the listener. */
 static void drop(struct pair *p)
 {
 	pair_ack(p);
@@ -126,7 +125,7 @@ static void drop(struct pair *p)
 	p->p = NULL;
 }
 
-/* The request, as an event of the listener */
+/* Reads the connection request from the listener's channel. */
 static struct rdma_conn_param *request_event(struct pair *p)
 {
 	NEED(p->request = lib_get_event(p->pc, RDMA_CM_EVENT_CONNECT_REQUEST));
@@ -319,7 +318,7 @@ static void accepts(struct pair *p)
 	drop(p);
 }
 
-/* QPs that are the program's own: CONNECT_RESPONSE and rdma_establish(3). */
+/* QPs that the program creates without the ids: CONNECT_RESPONSE and rdma_establish(3) */
 static void own_qps(struct pair *p)
 {
 	struct rdma_conn_param param = {
@@ -358,12 +357,11 @@ static void own_qps(struct pair *p)
 	drop(p);
 	ibv_destroy_cq(cq);
 
-	/* The kernel's rdma_accept() rejects when it fails. */
+	/* The kernel's rdma_accept() rejects the connection when it fails. */
 	request(p, NULL);
 	E(rdma_accept(p->a, &param), "connecting");
 	drop(p);
 
-	/* A number that is no QP's. */
 	NEED(!pair_resolve(p));
 	param.qp_num = 0xfffff0;
 	if (!E(rdma_connect(p->a, &param), "number of no QP")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Event channels, events, ids: making, binding, moving, destroying. */
+/* Event channels and events; creating, binding, migrating and destroying ids. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 

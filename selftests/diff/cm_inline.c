@@ -81,7 +81,7 @@ void diff_topic_cm_inline(void)
 	E(rdma_dereg_mr(msgs), "plain");
 	E(rdma_dereg_mr(rd), "plain 2");
 	E(rdma_dereg_mr(wr), "plain 3");
-	/* May leave the QPs locked. */
+	/* These come last, as a crash may leave the QPs locked. */
 	E(rdma_post_recvv(e.p, (void *)2, NULL, 1), "SGEs NULL");
 	E(rdma_post_sendv(e.a, (void *)5, NULL, 1, 0), "SGEs NULL");
 }

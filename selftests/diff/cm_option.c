@@ -122,7 +122,6 @@ void diff_topic_cm_option(void)
 	all(id, "UDP");
 	rdma_destroy_id(id);
 
-	/* Two listeners, or two that are only bound, on one port. */
 	value[0] = 1;
 	id = diff_id(RDMA_PS_TCP);
 	other = diff_id(RDMA_PS_TCP);

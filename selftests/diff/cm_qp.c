@@ -97,7 +97,6 @@ void diff_topic_cm_qp(void)
 	P(ibv_dealloc_pd(pd), "unused again");
 	rdma_destroy_id(id);
 
-	/* CQs of the caller's */
 	id = diff_bound(RDMA_PS_TCP);
 	cq = diff_cq(id->verbs, 16);
 	attr = diff_qp_attr(cq, IBV_QPT_RC);

@@ -13,7 +13,7 @@ static void set_ip(struct sockaddr_in *sin, const char *ip)
 	inet_pton(AF_INET, ip, &sin->sin_addr);
 }
 
-/* Synchronous: the answer holds the event's status. */
+/* Resolves synchronously. The answer contains the event's status. */
 static void resolve(const char *what, struct sockaddr *src, struct sockaddr *dst, int ms)
 {
 	struct rdma_cm_id *id;
@@ -143,7 +143,7 @@ static const char *eai(int ret)
 	}
 }
 
-/* Its return value is 0, -1 and errno, or an EAI_* code: -errno does not fit. */
+/* Prints the name of an EAI_* code, too: I() takes values below -1 for -errno. */
 static void getaddrinfo_one(const char *what, const char *node, const char *service,
 			    const struct rdma_addrinfo *hints)
 {

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# awk -f compare.awk EXPECTED STOCK OURS: compare two runs of diff_calls; TAP, a
-# result for each topic and one for all.
+# awk -f compare.awk EXPECTED STOCK OURS: compare two runs of diff_calls. Prints TAP
+# with a result for each topic and one for all.
 #
 # EXPECTED has a line for each difference
 #
 #	label | stock's answer | our answer | reason
 #
-# where the reason may be @NAME if a line "@NAME = reason" says what that is.
+# where the reason may be @NAME if a line "@NAME = reason" defines it.
 
 function note(topic, text)
 {
@@ -19,7 +19,7 @@ function topic_of(label)
 	return substr(label, 1, index(label, ":") - 1)
 }
 
-# An answer of a run; the labels are kept in order.
+# Stores an answer of a run; keeps the order of the labels.
 function learn(answers, which)
 {
 	topic = topic_of($1)
@@ -75,7 +75,7 @@ END {
 			counts[reasons[label]]++
 			continue
 		}
-		# As it would be in the list.
+		# Print the line in the form of EXPECTED.
 		note(topic, label " | " s " | " o " | (no reason)")
 	}
 	for (label in expected)
@@ -98,7 +98,7 @@ END {
 		bad += failed
 		delete notes[topic]
 	}
-	# Of topics that have not been run
+	# Notes about topics that have not been run
 	for (topic in notes) {
 		printf "%s", notes[topic]
 		bad++

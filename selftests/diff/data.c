@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Completions: what comes back on both sides of two connected QPs. */
+/* Data transfers: completions on both sides of two connected QPs. */
 #include <arpa/inet.h>
 
 #include "diff.h"
@@ -14,16 +14,16 @@ static struct {
 	struct ibv_mr *mr, *rmr;
 } d;
 
-/* The transfer of one request, with everything made anew: errors end QPs. */
+/* The transfer of one request, on new QPs, as an error ends a QP */
 struct xfer {
 	const char *what;
 	int opcode;
 	uint32_t len, recv_len;	/* 0: no receive is posted */
-	int access;		/* of the target */
+	int access;		/* access flags of the target region */
 	int flags;
 	int32_t offset;		/* into the target */
 	bool bad_rkey, other_pd;
-	int qp_access;		/* -1: the target's QP allows all */
+	int qp_access;		/* access flags of the target's QP; 0: all */
 };
 
 #define LW IBV_ACCESS_LOCAL_WRITE
@@ -120,7 +120,7 @@ static void transfer(const struct xfer *x)
 		ibv_dealloc_pd(other);
 }
 
-/* A receive that completes in error, and what is behind it. */
+/* Requests that ERR flushes, in order, and a receive that RESET drops */
 static void flush(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };

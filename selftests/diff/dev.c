@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Devices, contexts and what can be asked about them. */
+/* Devices, contexts, and queries of their attributes. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The differential run: diff_calls makes the same calls on the stock libraries and
-# on rdma_ep, and prints every answer. Each difference must be in diff/expected,
-# with a reason; and what is there must still be a difference. Then: does it call
-# every function that there is (but for those in diff/not_called)?
+# on rdma_ep, and prints every answer. Each difference must be in diff/expected with
+# a reason, and each line there must still be a difference. A second test checks that
+# diff_calls calls every function, except those in diff/not_called.
 
 dir=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=selftests/clients/common.sh
@@ -17,8 +17,8 @@ elif [[ $DEVICE != rxe ]]; then
 	echo "1..0 # SKIP the list of differences is about rxe"
 	exit 4
 fi
-# What the stock libraries and the kernel answer differs from version to version.
-# One list is enough to show that ours are meant.
+# The answers of the stock libraries and the kernel depend on their versions. The
+# list is for one version, which is enough to justify the differences of rdma_ep.
 if ! ldconfig -p | awk '$1 == "librdmacm.so.1" { print $NF; exit }' |
 		xargs readlink -f | grep -q '\.44\.[0-9]*$'; then
 	echo "1..0 # SKIP the list of differences is about rdma-core 44"
@@ -27,7 +27,7 @@ fi
 
 LIMIT=300	# seconds for one run; it takes 30, emulated
 
-# run STACK: the answers in $WORK/STACK
+# run STACK: put its answers into $WORK/STACK
 run()
 {
 	start "$1" "$1" "$dir/diff_calls"
@@ -36,8 +36,9 @@ run()
 	mv "$WORK/$1.out" "$WORK/$1"
 }
 
-# The functions that the installed libraries export, and the inline ones of the
-# headers. Not: rsockets, which stay librdmacm's; providers' private functions.
+# Prints the functions that the installed libraries export and the inline ones of the
+# headers, without rsockets, which rdma_ep leaves to librdmacm, and without private
+# functions of providers.
 functions()
 {
 	local lib

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The extended verbs: CQs, QPs, and what only some devices offer. */
+/* The extended verbs: CQs, QPs, and objects that only some devices support. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 
@@ -24,7 +24,6 @@ static const char *read_wc(struct ibv_cq_ex *cq, uint64_t flags)
 	return text;
 }
 
-/* All standard fields. */
 static void read_fields(struct ibv_cq_ex *cq, struct ibv_qp *qp)
 {
 	I(ibv_wc_read_opcode(cq), "flushed");
@@ -40,7 +39,7 @@ static void read_fields(struct ibv_cq_ex *cq, struct ibv_qp *qp)
 	I(ibv_wc_read_dlid_path_bits(cq), "flushed");
 }
 
-/* Fields that were not asked for: functions that are not there. */
+/* Fields that were not requested, so the CQ has no functions to read them */
 static void missing_fields(struct ibv_cq_ex *cq)
 {
 	struct ibv_wc_tm_info tm;
@@ -152,7 +151,7 @@ static void finish(struct wr_test *t, const char *what)
 		diff_value("no completion", "%d", lib_no_wc(t->cq));
 }
 
-/* In the error state: all that is accepted comes back flushed. */
+/* In state ERR: all accepted requests are flushed. */
 static void wr_calls(struct wr_test *t)
 {
 	struct ibv_sge sge[3] = {
@@ -191,13 +190,13 @@ static void wr_calls(struct wr_test *t)
 	TRY("inline list too long", ibv_wr_send(t->qp), ibv_wr_set_inline_data_list(t->qp, 1,
 					&(struct ibv_data_buf) { buf, 4000 }));
 	TRY("unknown lkey", ibv_wr_send(t->qp), ibv_wr_set_sge(t->qp, 0x12345, addr, 8));
-	/* Neither offers them */
+	/* Neither stack offers these operations. */
 	V(ibv_wr_local_inv(t->qp, 1), "not asked for");
 	V(ibv_wr_bind_mw(t->qp, NULL, 1, NULL), "not asked for");
 	V(ibv_wr_atomic_write(t->qp, key, addr, buf), "not asked for");
 	V(ibv_wr_send_tso(t->qp, buf, 8, 64), "not asked for");
 	V(ibv_wr_set_xrc_srqn(t->qp, 1), "not asked for");
-	/* What an aborted list held is gone */
+	/* Aborting a list drops its requests. */
 	ibv_wr_start(t->qp);
 	ibv_wr_send(t->qp);
 	ibv_wr_set_sge(t->qp, t->mr->lkey, addr, 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Runs the topics, or those named on the command line, and prints answers. */
+/* Runs all topics, or those named on the command line, and prints the answers. */
 #include <ctype.h>
 #include <malloc.h>
 #include <signal.h>
@@ -9,15 +9,15 @@
 
 #include "diff.h"
 
-#define LIMIT_MS	(30000 * TEST_SCALE)	/* for one call: those that hang set another */
-#define TOPIC_S		(240 * TEST_SCALE)	/* for a topic: something is wrong with the test */
+#define LIMIT_MS	(30000 * TEST_SCALE)	/* limit of one call without diff_hangs() */
+#define TOPIC_S		(240 * TEST_SCALE)	/* limit of a topic; a bug of the test exceeds it */
 
 sigjmp_buf diff_jump;
 bool diff_crashed;
 static volatile sig_atomic_t in_call;
 static const char *topic;
 static char label[256];
-static int limit_ms;		/* of the next call, or 0 */
+static int limit_ms;		/* limit of the next call; 0: LIMIT_MS */
 
 static void set_timer(int ms)
 {
@@ -52,14 +52,14 @@ static void on_signal(int sig)
 	_exit(1);
 }
 
-/* Its label begins with the function's name: what is before the parenthesis. */
+/* The label begins with the topic and the function's name, which precedes a parenthesis. */
 void diff_begin(const char *call, const char *fmt, ...)
 {
 	const char *start, *end;
 	va_list ap;
 	int len;
 
-	/* "(f)(": to circumvent a macro */
+	/* "(f)(" calls a function that a macro hides. */
 	end = strpbrk(call + 1, "()");
 	start = end;
 	while (start > call && (isalnum(start[-1]) || start[-1] == '_'))
@@ -182,7 +182,7 @@ static void run_topic(const char *name, void (*fn)(void))
 			sigaction(signals[i], &action, NULL);
 		fn();
 		fflush(stdout);
-		/* No destructors: a topic may have crashed the library. */
+		/* Skip destructors, as a call may have crashed in the library. */
 		_exit(0);
 	}
 	alarm(TOPIC_S);
@@ -214,7 +214,7 @@ int main(int argc, char **argv)
 	size_t i;
 	int a;
 
-	/* Interrupts waitpid() */
+	/* SIGALRM interrupts waitpid(). */
 	sigaction(SIGALRM, &(struct sigaction) { .sa_handler = on_alarm }, NULL);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (i = 0; i < ARRAY_SIZE(topics); i++) {

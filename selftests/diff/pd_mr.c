@@ -101,7 +101,7 @@ static void addresses(struct ibv_pd *pd)
 	NEED((readonly = mmap(NULL, 4096, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED);
 	N(ibv_reg_mr(pd, readonly, 4096, 0), "PROT_NONE");
-	/* Root with CAP_IPC_LOCK is beyond the limit. */
+	/* The limit does not apply to a task with CAP_IPC_LOCK. */
 	setrlimit(RLIMIT_MEMLOCK, &none);
 	drop(N(ibv_reg_mr(pd, buf, 64, 0), "RLIMIT_MEMLOCK 0, as root"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What posting refuses, in which state. */
+/* Posting in each state, invalid requests, full queues. */
 #include "diff.h"
 
 static char buf[8192];
@@ -33,7 +33,7 @@ static void setup(struct post *p, enum ibv_qp_type type)
 		p->sge[i] = sge_of(p);
 }
 
-/* Nothing posted, nothing completed. */
+/* Drops all requests and completions; after a crash, replaces QP and CQ. */
 static void drain(struct post *p)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
@@ -118,7 +118,7 @@ void diff_topic_post_recv(void)
 	P(ibv_post_recv(p.qp, &wr, &bad), "full");
 }
 
-/* A good request. The other side does not exist: it ends in an error, later. */
+/* A valid request, for a QP that send_one() connects to itself */
 static struct ibv_send_wr good_send(struct post *p, struct ibv_ah *ah)
 {
 	struct ibv_send_wr wr = {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Functions that ask nobody: names, rates, conversions of structures. And fork
- * support, which must come last: it changes the process.
+ * Functions without commands to the kernel: names, rates, conversions of structures.
+ * Fork support comes last, as it changes the process.
  */
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>
 
 #include "diff.h"
 
-/* Exported, but in no header that is installed. */
+/* Exported functions that no installed header declares */
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_attr *src);
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src);
 void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst, struct ib_user_path_rec *src);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* QPs: making them, asking about them, and each transition of their states. */
+/* QPs: creation, queries, and each transition between states. */
 #include "diff.h"
 
 static void create_caps(struct ibv_pd *pd, struct ibv_cq *cq)
@@ -123,7 +123,7 @@ void diff_topic_qp(void)
 	P(ibv_destroy_qp(stale), "stale QP");
 }
 
-/* From each state to each, with the right mask, without it, with too much. */
+/* Each transition: right mask, state only, an extra bit */
 static void transitions(enum ibv_qp_type type)
 {
 	static const enum ibv_qp_state from[] = {
@@ -161,7 +161,7 @@ static void transitions(enum ibv_qp_type type)
 			}
 }
 
-/* Values that are out of range, one by one. */
+/* Values out of range, one by one; masks without IBV_QP_STATE */
 static void values(enum ibv_qp_type type)
 {
 	struct ibv_context *context = diff_open();
@@ -218,7 +218,6 @@ static void values(enum ibv_qp_type type)
 	TRY(RTR, RTS, "RTS, rate_limit", (attr.rate_limit = 1, mask |= IBV_QP_RATE_LIMIT));
 	TRY(RTR, RTS, "RTS, path_mig_state",
 	    (attr.path_mig_state = 99, mask |= IBV_QP_PATH_MIG_STATE));
-	/* No state at all */
 	TRY(RTS, RTS, "in RTS, only min_rnr_timer",
 	    (attr.min_rnr_timer = 2, mask = IBV_QP_MIN_RNR_TIMER));
 	TRY(RTS, RTS, "in RTS, only access flags",

@@ -128,7 +128,7 @@ static void post(struct ibv_srq *srq, struct ibv_mr *mr)
 	diff_value("full", "%s after 7: %d", diff_errno(ret), i > 7);
 }
 
-/* May leave it locked. */
+/* Called last, as a crash may leave the SRQ locked. */
 static void post_crash(struct ibv_srq *srq)
 {
 	struct ibv_recv_wr wr = { .num_sge = 1 }, *bad;

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The answers of both stacks beside each other.
+# The differential run compares the answers of both stacks.
 
 TEST_GEN_FILES += diff_calls
 TEST_PROGS += diff/diff.sh
 TEST_FILES += $(addprefix diff/,compare.awk expected not_called)
 
-# Calls that may crash are left with siglongjmp(), see diff.h.
+# -Wclobbered is off because a call that crashes ends with siglongjmp(), see diff.h.
 $(O)/diff/%.o: diff/%.c
 	mkdir -p $(@D)
 	$(COMPILE) -Wno-clobbered -Wno-nonnull -c -o $@ $<

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What calls are tried on: contexts, PDs, queues, states, completions. */
+/* Helpers of the topics: contexts, PDs, queues, states, completions. */
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <poll.h>
@@ -186,7 +186,7 @@ void diff_move(struct ibv_qp *qp, enum ibv_qp_state state, uint32_t dest_qpn)
 	struct ibv_qp_attr attr;
 	int mask, i;
 
-	/* A send queue that drains can not, and there is no telling when it has. */
+	/* RESET fails while a send queue drains, so repeat it. */
 	attr.qp_state = IBV_QPS_RESET;
 	for (i = 0; ibv_modify_qp(qp, &attr, IBV_QP_STATE); i++) {
 		NEED(i < 5000);
@@ -222,7 +222,7 @@ const char *diff_wc(struct ibv_cq *cq)
 		return "poll failed";
 	if (!ret)
 		return "none";
-	/* The rest is undefined after an error. */
+	/* The other fields are undefined after an error. */
 	if (wc.status)
 		snprintf(text, sizeof(text), "id %llu %s", (unsigned long long)wc.wr_id,
 			 ibv_wc_status_str(wc.status));
