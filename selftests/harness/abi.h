@@ -147,10 +147,10 @@ enum {
 		 AC_REMOTE_ATOMIC,
 };
 
-/* A message of a UD QP is received behind a GRH. */
+/* A UD QP receives a GRH before the message. */
 #define GRH_BYTES	40
 
-/* A session with the default context of the device under test. */
+/* A session with the default context of the device under test */
 struct abi {
 	int fd;
 	int async_fd;
@@ -158,7 +158,7 @@ struct abi {
 	__u32 ctx;
 	__u32 pd;
 	__u32 netdev;
-	__u32 gid_index;	/* RoCE: of addr */
+	__u32 gid_index;	/* RoCE: GID of addr */
 	bool iwarp;
 	bool mock;
 	__u8 gid[16];
@@ -166,8 +166,8 @@ struct abi {
 };
 
 /*
- * The command with its own structure, size filled in. Any other size, or other
- * pointers, go through abi_raw().
+ * Calls the command with its own structure, whose size the macro fills in. Calls with another
+ * size or pointer use abi_raw().
  */
 #define ABI(_fd, _cmd, _arg) ({						\
 	__auto_type __arg = (_arg);					\
@@ -177,7 +177,7 @@ struct abi {
 	abi_ioctl(_fd, RDMA_EP_IOC_##_cmd, __arg);			\
 })
 
-/* The command with a copy of the structure in which one member has another value. */
+/* Calls the command with a copy of the structure in which one member has another value. */
 #define ABI_WITH(_fd, _cmd, _good, _member, _value) ({			\
 	__auto_type __copy = (_good);					\
 									\
@@ -190,10 +190,9 @@ int abi_raw(int fd, unsigned long cmd, void *arg);
 
 int abi_open_node(void);
 int abi_open(struct abi *s);
-/* The default context of the device in this session; its entry of QUERY_DEVICES */
 int abi_open_default(struct abi *s);
 int abi_device_info(const struct abi *s, struct rdma_ep_device_info *info);
-/* A session on a device that has just been made: its GIDs come a little later. */
+/* abi_open() of a new device: waits until it has GIDs. */
 int abi_open_wait(struct abi *s);
 void abi_close(struct abi *s);
 
@@ -203,19 +202,18 @@ int abi_destroy(const struct abi *s, __u32 type, __u32 handle);
 int abi_destroy_flags(const struct abi *s, __u32 type, __u32 handle, __u32 flags);
 #define ABI_DESTROY_COUNT(_s, _type, _handle) \
 	abi_destroy_count(_s, RDMA_EP_OBJ_##_type, _handle)
-/* How many of its events have been read, of a CQ: completion events; or a negative errno */
+/* Returns the number of the object's events (CQ: completion events) that were read, or -errno. */
 int abi_destroy_count(const struct abi *s, __u32 type, __u32 handle);
 
 /* Verbs objects */
 int abi_ctx(const struct abi *s, __u32 *ctx, int *async_fd);
 int abi_alloc_pd(const struct abi *s, __u32 ctx, __u32 *pd);
-/* Makes @n PDs, until it fails, with the errno that it returns; or 1000 */
+/* Allocates PDs, at most 1000: @n is their number. Returns the errno of the last call. */
 int abi_exhaust_pds(const struct abi *s, int *n);
 int abi_reg_mr(const struct abi *s, __u32 pd, void *addr, size_t length,
 	       __u32 access, struct rdma_ep_cmd_reg_mr *mr);
 int abi_comp_channel(const struct abi *s);
 int abi_create_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid, __u32 *cq);
-/* With a ring whose index is in *ring */
 int abi_create_ring_cq(const struct abi *s, int channel, __u32 cqe, __u64 uid,
 		       __u32 *cq, __u32 *ring);
 int abi_notify_cq(const struct abi *s, __u32 cq, __u32 flags);
@@ -224,38 +222,36 @@ int abi_create_srq(const struct abi *s, __u32 pd, __u32 max_wr, __u64 uid, __u32
 int abi_open_xrcd(const struct abi *s, int file, __u32 flags, __u32 *xrcd);
 void abi_qp_attr(struct rdma_ep_cmd_create_qp *qp, __u32 type, __u32 pd, __u32 send_cq,
 		 __u32 recv_cq);
-/* A QP to be made by a command, with nothing given. */
+/* Attributes of a QP for which the command creates PD and CQs */
 void abi_auto_qp(struct rdma_ep_qp_init *init);
-/* On the default PD, with one CQ for both; @id: 0, or an id that it is for */
+/* A QP on the default PD, with one CQ for both queues. @id: the QP's id, or 0 */
 int abi_create_qp(const struct abi *s, __u32 type, __u32 cq, __u32 id,
 		  struct rdma_ep_cmd_create_qp *qp);
-/* For CREATE_EP: to a port of our own address, with a QP and two CQs made for it. */
+/* Fills in CREATE_EP: connects to a port of our own address, creates a QP and its two CQs. */
 void abi_own_ep(const struct abi *s, __u16 port, struct rdma_ep_cmd_create_ep *e);
-/* Fills in DESTROY_EP for all parts of an endpoint. */
+/* Fills in DESTROY_EP with all parts of an endpoint. */
 void abi_ep_parts(const struct rdma_ep_cmd_create_ep *e, struct rdma_ep_cmd_destroy_ep *d);
-/* Our own address with this port, into any address field. */
+/* Stores our own address with this port in any address field. */
 void abi_own_addr(const struct abi *s, __u16 port, void *addr);
 void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr);
 int abi_create_ah(const struct abi *s, __u32 pd, __u32 *ah);
 
-/* Attributes of RC QPs for RTR, with the address of this very port, and for RTS */
+/* Attributes of RC QPs for RTR (the peer is on this port) and for RTS */
 void abi_rtr_attr(const struct abi *s, __u32 dest, struct ib_uverbs_qp_attr *attr);
 void abi_rts_attr(struct ib_uverbs_qp_attr *attr);
 int abi_modify_qp(const struct abi *s, __u32 qp, const struct ib_uverbs_qp_attr *attr);
 int abi_query_qp(const struct abi *s, __u32 qp, __u32 mask, struct ib_uverbs_qp_attr *attr);
-/* A state, or a negative errno */
 int abi_state_of(const struct abi *s, __u32 qp);
 
-/* Raw QP transitions; those to RTR and RTS address this very port. */
+/* Transitions of a QP. abi_qp_rts() addresses this port. */
 int abi_qp_state(const struct abi *s, __u32 qp, __u32 state);
 int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey);
 int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest);
-/* Two QPs connected with each other, from RESET */
 int abi_qp_connect(const struct abi *s, __u32 type, const struct rdma_ep_qp_init *a,
 		   const struct rdma_ep_qp_init *b);
 
 /* Communication ids */
-/* An IPv6 address of the device's, not a link local one; -ENOENT if it has none */
+/* An IPv6 address of the device that is not link local; -ENOENT if it has none */
 int abi_addr6(const struct abi *s, struct sockaddr_in6 *sin6);
 int abi_channel(const struct abi *s);
 int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type, __u64 uid, __u32 *id);
@@ -266,7 +262,7 @@ int abi_create_id(const struct abi *s, int channel, __u32 ps, __u32 type, __u64 
 #define abi_tcp_client(_s, _channel, ...) \
 	abi_client(_s, _channel, RDMA_PS_TCP, __VA_ARGS__)
 int abi_bind(const struct abi *s, __u32 id, struct sockaddr_in *sin);
-/* Addresses of any family, at most as long as struct sockaddr_ib */
+/* Binds to an address of any family, at most as long as struct sockaddr_ib. */
 #define ABI_AF_IB	27
 #define ABI_AF_IB_BYTES	48
 int abi_bind_to(const struct abi *s, __u32 id, const void *addr);
@@ -278,38 +274,37 @@ int abi_resolve_from(const struct abi *s, __u32 id, const void *src, const void 
 int abi_id_cmd(const struct abi *s, unsigned long cmd, __u32 id, __u32 arg);
 int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
 	       __u64 uid, __u32 *id, struct sockaddr_in *sin);
-/* Takes the event, too. */
+/* Resolves and takes the event. */
 int abi_resolve(const struct abi *s, int channel, __u32 id, const struct sockaddr_in *dst);
 int abi_resolve_route(const struct abi *s, int channel, __u32 id);
 int abi_client(const struct abi *s, int channel, __u32 ps,
 	       const struct sockaddr_in *dst, __u64 uid, __u32 *id);
-/* An RC QP with a CQ of its own, the id's own if there is one */
+/* An RC QP with its own CQ. @id: the QP's id, or 0 */
 int abi_id_qp(const struct abi *s, __u32 id, struct rdma_ep_cmd_create_qp *qp);
 int abi_connect(const struct abi *s, __u32 id, __u32 qp_num);
-/* The same with so many READs at a time, each way */
+/* abi_connect() with a number of READs at a time, in both directions */
 int abi_connect_reads(const struct abi *s, __u32 id, __u32 qp_num, __u8 reads);
 int abi_accept(const struct abi *s, __u32 id, __u64 uid, __u32 qp_num);
 
-/* Moves to a channel, with its unread events. */
+/* Moves the id and its unread events to a channel. */
 int abi_migrate(const struct abi *s, __u32 id, int channel);
-/* An event of the user's */
 int abi_user_event(const struct abi *s, __u32 id, __u64 arg);
-/* How many of its events have been read, or a negative errno. */
+/* Returns the number of the id's events that were read, or a negative errno. */
 int abi_events_reported(const struct abi *s, __u32 id);
 
-/* Sessions change their owners; a descriptor, or a negative errno */
+/* Handover of sessions: these return a descriptor or a negative errno. */
 int abi_export(const struct abi *s, __u32 flags);
 int abi_adopt(int fd);
 int abi_split_id(const struct abi *s, __u32 id);
 int abi_open_queue(int fd, __u32 type, __u32 handle);
-/* All objects, in steps of so many; their number */
+/* Lists all objects, @step with each call; returns their number. */
 #define ABI_LIST_MAX	256
 int abi_list_objs(int fd, __u32 step, struct rdma_ep_obj_info *info);
 int abi_count_objs(int fd);
 
-/* An unconnected id that is bound to our address and device. */
+/* An unconnected id that is bound to our address and device */
 int abi_ud_id(const struct abi *s, int channel, __u64 uid, __u32 *id);
-/* The group 230.1.x.x, and its GID on RoCE. */
+/* The group 230.1.x.x, and its GID on RoCE */
 void abi_group(struct sockaddr_in *sin, __u16 number);
 void abi_group_gid(__u8 gid[16], __u16 number);
 int abi_join(const struct abi *s, __u32 id, __u16 group, __u64 uid, __u32 *mcast);
@@ -319,47 +314,46 @@ int abi_detach(const struct abi *s, __u32 qp, __u16 group);
 #define ABI_ID_CMD(_s, _cmd, _id, _arg) \
 	abi_id_cmd(_s, RDMA_EP_IOC_##_cmd, _id, _arg)
 
-/* Takes one record of @len bytes: 0, -ETIMEDOUT, or the errno of read(2). */
+/* Reads one record of @len bytes. Returns 0, -ETIMEDOUT, or the errno of read(2). */
 int abi_read(int fd, void *record, size_t len, int timeout_ms);
-/* The next event, which must be of this kind; @ev: copied to, or NULL. */
+/* Takes the next event, which must be of this type. @ev: its copy, or NULL */
 int abi_event(int channel, enum abi_cm_event event, struct rdma_ep_channel_event *ev);
-/* Can be read from (or has failed). */
+/* Waits until the file is readable or has failed. */
 bool abi_ready(int fd, int timeout_ms);
-/* Nothing arrives for a while. */
+/* The file stays unreadable for ABI_QUIET_MS. */
 static inline bool abi_quiet(int fd)
 {
 	return !abi_ready(fd, ABI_QUIET_MS);
 }
 
-/* One side of a connection. */
 struct abi_end {
 	int channel;
 	__u32 id;
 	__u32 cq[2];			/* send, receive */
-	__u32 ring[2];			/* theirs */
+	__u32 ring[2];			/* rings of the CQs */
 	struct rdma_ep_qp_init qp;
 };
 
-/* An established connection within one session: [0] client, [1] server. */
+/* An established connection: [0] client, [1] server */
 struct abi_pair {
 	__u32 listener;
 	struct abi_end end[2];
-	/* in: of both QPs; 0 for the defaults */
+	/* Set by the caller, for both QPs; 0: the defaults */
 	__u32 max_wr;
 	__u32 max_sge;
 	__u32 pd[2];
-	__u32 srq;			/* of the server */
+	__u32 srq;			/* for the server's QP */
 	bool sig_all;
 	bool rings;
-	bool no_reads;			/* neither end READs */
-	int comp;			/* of all CQs, 0: none */
+	bool no_reads;			/* no READs in either direction */
+	int comp;			/* channel of all CQs; 0: none */
 };
 
 int abi_pair_open(const struct abi *s, struct abi_pair *p);
-/* The same with a session for each end. */
+/* abi_pair_open() with a session for each end */
 int abi_pair_between(const struct abi *client, const struct abi *server, struct abi_pair *p);
 
-/* Then two threads never run at the same time. */
+/* On one CPU two threads never run at the same time. */
 static inline bool abi_one_cpu(void)
 {
 	return sysconf(_SC_NPROCESSORS_ONLN) == 1;
@@ -381,16 +375,16 @@ static inline void abi_wrs_init(struct abi_wrs *w)
 
 struct rdma_ep_send_wr *abi_send_wr(struct abi_wrs *w, __u32 opcode, __u32 flags, __u64 wr_id);
 struct rdma_ep_recv_wr *abi_recv_wr(struct abi_wrs *w, __u64 wr_id);
-/* The same, of an empty list. */
+/* The same, as the first request of an empty list */
 #define abi_wrs_send(_w, ...) (abi_wrs_init(_w), abi_send_wr(_w, __VA_ARGS__))
 #define abi_wrs_recv(_w, ...) (abi_wrs_init(_w), abi_recv_wr(_w, __VA_ARGS__))
 void abi_sge(struct abi_wrs *w, __u64 addr, __u32 length, __u32 lkey);
-/* A part of a region; that of the peer */
+/* An SGE in a region of this side; the remote address and rkey of a request */
 void abi_mr_sge(struct abi_wrs *w, const struct rdma_ep_cmd_reg_mr *mr, __u64 offset, __u32 length);
 void abi_remote(struct rdma_ep_send_wr *wr, const struct rdma_ep_cmd_reg_mr *mr, __u64 offset);
 void abi_inline(struct abi_wrs *w, struct rdma_ep_send_wr *wr, const void *data, __u32 len);
 
-/* Ranges that are not all within @len bytes at @base */
+/* Ranges that are not completely inside the @len bytes at @base */
 struct abi_range {
 	__u64 addr;
 	__u32 len;
@@ -399,7 +393,7 @@ struct abi_range {
 #define ABI_BAD_RANGES	21
 void abi_bad_ranges(__u64 base, __u32 len, struct abi_range *bad);
 
-/* A list of so many empty requests, numbered from @first on */
+/* A list of @num empty requests, numbered from @first */
 void abi_recv_wrs(struct abi_wrs *w, __u32 num, __u64 first);
 void abi_send_wrs(struct abi_wrs *w, __u32 num, __u32 flags, __u64 first);
 
@@ -408,7 +402,7 @@ void abi_send_wrs(struct abi_wrs *w, __u32 num, __u32 flags, __u64 first);
 	abi_recv_one(_s, _qp, _wr_id, 0, 0, 0)
 #define abi_post_empty_send(_s, _qp, _flags, _wr_id) \
 	abi_send_one(_s, _qp, _flags, _wr_id, 0, 0, 0)
-/* One request of one place; @_addr: address or pointer, @_len: 0 for no place */
+/* A request with one SGE. @_addr: address or pointer, @_len: 0 for no SGE */
 #define abi_post_recv(_s, _qp, _wr_id, _addr, _len, _lkey) \
 	abi_recv_one(_s, _qp, _wr_id, (uintptr_t)(_addr), _len, _lkey)
 #define abi_post_send(_s, _qp, _flags, _wr_id, _addr, _len, _lkey) \
@@ -421,68 +415,67 @@ int abi_send_one(const struct abi *s, __u32 qp, __u32 flags, __u64 wr_id, __u64 
 	abi_post(_s, RDMA_EP_IOC_POST_##_cmd, _handle, _w, _posted)
 int abi_post(const struct abi *s, unsigned long cmd, __u32 handle,
 	     const struct abi_wrs *w, __u32 *posted);
-/* All sends, or none */
+/* Posts all sends or none (RDMA_EP_POST_ALL). */
 int abi_send_all(const struct abi *s, __u32 qp, const struct abi_wrs *w, __u32 *posted);
 
-/* Number of completions taken. */
+/* Returns the number of completions that it has taken. */
 int abi_poll(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 max);
-/* The same, until there are @num. */
+/* Polls until it has taken @num completions, or ABI_WAIT_MS have passed. */
 int abi_wait(const struct abi *s, __u32 cq, struct rdma_ep_wc *wcs, __u32 num);
 
-/* The size of all rings of a session; all of them, mapped, or NULL */
+/* The mapping of all rings of a session, or NULL */
 #define ABI_RINGS_BYTES	(RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring))
 struct rdma_ep_cq_ring *abi_rings(const struct abi *s);
 /*
- * Number of completions taken, as the library takes them: without a system call, unless the
- * ring requests one.
+ * Takes completions as the library does: POLL_CQ is called only if the ring requests it. Returns
+ * their number.
  */
 int abi_ring_poll(const struct abi *s, __u32 cq, struct rdma_ep_cq_ring *ring,
 		  struct rdma_ep_wc *wcs, __u32 max);
 
-/* The kernel's objects of RDMA users, as "rdma resource show" counts them */
+/* The objects of all RDMA users, as "rdma resource show" counts them */
 struct abi_objects {
 	int pd, cq, qp, cm_id, mr, ctx, srq;
 };
 
 int abi_objects(struct abi_objects *o);
-/* Waits until the counts are these (sessions are torn down behind close). */
+/* Waits for these counts: the kernel destroys a session's objects after close() has returned. */
 int abi_objects_wait(const struct abi_objects *want);
 /*
- * Waits until the objects of earlier tests have been destroyed. For tests that compare
- * counts, before they open anything.
+ * Waits until the objects of earlier tests have been destroyed. Tests that compare counts call
+ * it before they open a session.
  */
 int abi_idle(void);
 
-/* The fdinfo of a session; the number behind a key of it, or -1 */
+/* The fdinfo of a file; the number of this key in that of a session, or -1 */
 FILE *abi_fdinfo_open(int fd);
 long abi_fdinfo(const struct abi *s, const char *key);
 
-/* The sum behind a key of all lines of /proc/rdma_ep, or -1; for root */
+/* The sum of a key over all lines of /proc/rdma_ep (readable by root), or -1 */
 long abi_accounts(const char *key);
 
-/* The charges of a session and its user, by its fdinfo; memory in KiB */
+/* The charges of a session and its user, from fdinfo; memory in KiB */
 struct abi_charges {
 	long objects, queues, user_objects, user_queues, user_pinned;
 };
 
-/* 0, or -ENOENT: fdinfo lacks some of them */
+/* Returns 0, or -ENOENT if fdinfo lacks one of them. */
 int abi_charges(const struct abi *s, struct abi_charges *c);
 /*
- * Waits until the charges are these again: idle CQs count for a tenth of a second. 0 or
- * -ETIMEDOUT
+ * Waits for these charges: an idle CQ is charged for a tenth of a second. Returns 0 or
+ * -ETIMEDOUT.
  */
 int abi_charges_wait(const struct abi *s, const struct abi_charges *want);
 
-/* Writes the text to a file that exists. */
 int abi_put(const char *file, const char *text);
 /* system(3) with a formatted command */
 int abi_system(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* A network device (of a veth pair) with this address; removes it. */
+/* Adds one end of a veth pair, with this address. */
 int abi_add_netdev(const char *name, const char *addr);
 void abi_del_netdev(const char *name);
-/* Runs the function in a child; returns its exit status, 128 if it was killed. */
+/* Runs the function in a child; returns its exit status, or 128 if a signal killed it. */
 int abi_child(int (*fn)(void *arg), void *arg);
-/* In a child: ends the function with that exit status, and prints the condition. */
+/* If the condition is false: prints it and returns this exit status of a child. */
 #define CHECK(_nr, _cond)						\
 	do {								\
 		if (!(_cond)) {						\
@@ -491,16 +484,14 @@ int abi_child(int (*fn)(void *arg), void *arg);
 		}							\
 	} while (0)
 
-/* Passes a file to another process. */
 int abi_send_fd(int socket, int fd);
 int abi_recv_fd(int socket);
 
-/* Open files of this process. */
 int abi_count_fds(void);
-/* Stays on the first CPU, and if @keep nothing else gets it, nor do the kernel's own threads. */
+/* Moves to the first CPU; @keep: as SCHED_FIFO, so that no other task nor kworker runs there. */
 int abi_keep_cpu(bool keep);
 
-/* Gives up root, or one capability, for good. */
+/* Gives up root, or one capability, permanently. */
 int abi_become(uid_t uid);
 int abi_drop_cap(int cap);
 static inline int abi_become_nobody(void)
@@ -508,22 +499,18 @@ static inline int abi_become_nobody(void)
 	return abi_become(65534);
 }
 
-/* SIGALRM, without restart, after so many ms. */
+/* Raises SIGALRM after @ms milliseconds and each 200 after that; no SA_RESTART. 0: stops it */
 void abi_alarm(int ms);
 long abi_now_ms(void);
-/*
- * Has the data arrived? A WRITE has arrived when it completes; over iWARP it arrives soon
- * after that.
- */
+/* Waits for the data: over iWARP a WRITE arrives shortly after its completion. */
 bool abi_arrived(const void *at, const void *data, size_t len);
-/* Reproducible random numbers. */
+/* Reproducible random numbers */
 __u64 abi_random(void);
 void abi_fill(void *buf, size_t len);
-/* Memory of this process alone, or of its children as well; without, it ends. */
+/* Private memory, and memory shared with children; abort() if there is none */
 void *abi_map(size_t len);
 void *abi_map_shared(size_t len);
 
-/* A command in a thread of its own */
 struct abi_call {
 	int fd;
 	unsigned long cmd;
@@ -539,13 +526,13 @@ struct abi_call {
 	__arg->size = _IOC_SIZE(RDMA_EP_IOC_##_cmd);			\
 	abi_call(_call, (_s)->fd, RDMA_EP_IOC_##_cmd, __arg);		\
 })
-/* The size in the structure is the caller's. */
+/* Starts the call. The caller sets the size in the structure. */
 int abi_call(struct abi_call *c, int fd, unsigned long cmd, void *arg);
 bool abi_call_blocked(const struct abi_call *c);
-/* Has it returned, within ABI_WAIT_MS? Joins then. */
+/* Joins the thread if the call returns within ABI_WAIT_MS. */
 bool abi_call_returned(struct abi_call *c);
 
-/* Waits for the condition as long as anything may take; is it true? */
+/* Waits up to ABI_WAIT_MS for the condition; returns whether it is true. */
 #define ABI_UNTIL(_cond) ({						\
 	long __end = abi_now_ms() + ABI_WAIT_MS;			\
 	bool __true;							\

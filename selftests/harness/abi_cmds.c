@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The table of all commands.
+ * The table of all commands (commands.def), and the functions that fill in valid arguments.
  */
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ const char *abi_left_out(const struct abi *s, const struct abi_command *c)
 	return c->says_so ? NULL : abi_missing(s, c->needs);
 }
 
-/* The session's device, its first port, and objects of the world */
+/* Default value of a field: the session's device, its first port, objects of the world */
 static __u32 usual(const struct abi_world *w, const struct abi_field *f)
 {
 	switch (f->kind) {
@@ -50,7 +50,7 @@ int abi_prepare(struct abi_world *w, const struct abi_command *c, union abi_arg 
 			arg->u32[f->at / 4] = usual(w, f);
 	ret = c->prepare(w, arg);
 	arg->size = _IOC_SIZE(c->cmd);
-	/* A step before has failed, which should have succeeded. */
+	/* -EOPNOTSUPP is reserved for abi_left_out(): here a preparation has failed. */
 	return ret == -EOPNOTSUPP ? -EPROTO : ret;
 }
 
@@ -136,12 +136,12 @@ ABI_FN(prepare_resolve_route, id)
 
 ABI_FN(prepare_listen, id)
 {
-	/* Over iWARP each place of the backlog is two allocations. */
+	/* Over iWARP each entry of the backlog costs two allocations. */
 	a->arg = 2;
 	return abi_world_id(w, &a->id);
 }
 
-/* Connections of QPs that belong to no id, up to some state. */
+/* A connection in one of its states; its QPs belong to no id. */
 struct conn {
 	int server_channel, client_channel;
 	__u32 listener, client, child;
@@ -172,7 +172,7 @@ static int conn_request(struct abi_world *w, struct conn *c)
 	return ret;
 }
 
-/* (Not over iWARP, whose CM completes a connection itself.) */
+/* iWARP has no such state: its CM completes a connection itself. */
 static int conn_response(struct abi_world *w, struct conn *c)
 {
 	struct rdma_ep_channel_event ev;
@@ -265,7 +265,7 @@ ABI_FILL(prepare_join_multicast, join_multicast)
 	abi_group((struct sockaddr_in *)&a->addr, 2);
 }
 
-/* The peer has accepted, but this side has not confirmed it. */
+/* The server has accepted, and the client has not confirmed it. */
 ABI_FN(prepare_notify, id)
 {
 	struct conn c = {};
@@ -281,7 +281,7 @@ ABI_FILL(prepare_write_event, write_event)
 	a->event = RDMA_EP_CM_EVENT_USER;
 }
 
-/* All that an endpoint can have. */
+/* An id with QP, SRQ and two CQs: all optional parts of an endpoint but channels */
 ABI_FN(prepare_destroy_ep, destroy_ep)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -420,7 +420,7 @@ static void wrs(struct abi_world *w, struct rdma_ep_cmd_post *a, __u32 handle)
 	a->handle = handle;
 }
 
-/* iWARP's QPs send over connections. This one needs no receive, and no memory. */
+/* An iWARP QP must be connected to send. An empty WRITE needs neither a receive nor memory. */
 static int prepare_post_write(struct abi_world *w, struct rdma_ep_cmd_post *a)
 {
 	struct abi_pair p = {};
@@ -521,7 +521,7 @@ ABI_FN(prepare_open_queue, open_queue)
 	};								\
 	struct abi_command abi_commands[] = {
 
-/* 32-bit callers have the same structures: sizes are multiples of 8. */
+/* Sizes are multiples of 8, so the structures of 32-bit callers are the same. */
 #define COMMAND(_name, _prepare, _weight, ...) {			\
 	.name = #_name,							\
 	.cmd = RDMA_EP_IOC_##_name +					\
@@ -555,7 +555,7 @@ static void add_handle(struct abi_command *c, const struct abi_field *f, __u16 b
 		i++;
 	assert(i < sizeof(c->handles) / sizeof(c->handles[0]));
 	c->handles[i].at = base + f->at;
-	/* That of any type is prepared as a PD's. */
+	/* prepare_*() uses a PD for a handle of any type. */
 	c->handles[i].type = f->arg ?: RDMA_EP_OBJ_PD;
 	c->handles[i].optional = f->kind == FIELD_OPTIONAL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The mock device (mock/mock.h documents it) for the raw ioctl tests.
+ * Control of the mock device, which mock/mock.h documents, for the raw ioctl tests.
  */
 #ifndef ABI_MOCK_H
 #define ABI_MOCK_H
@@ -44,40 +44,34 @@ static inline int mock_count_all(const struct mock_count *c)
 	return c->qp + c->cq + c->srq + c->pd + c->mr + c->ah + c->xrcd;
 }
 
-/* The module, and a network device of our own. -ENOENT: there is no module */
+/* Loads the module and adds a network device. Returns -ENOENT if there is no module. */
 int mock_load(void);
 void mock_unload(void);
-/* A device, and $RDMA_DEV set to it; returns when it can be used. */
+/* Creates a device, sets $RDMA_DEV to it, and waits until it is usable. */
 int mock_new(const char *options);
 int mock_del(void);
-/* Dropping a reference to a GID takes so long, until mock_unload(). */
+/* The files of mock.h for all devices. mock_unload() resets them to 0. */
 int mock_put_gid_ms(int ms);
-/* No route is found before a query for one is cancelled, until then as well. */
 int mock_cm_ms(int ms);
-/* Unconnected ids have their QPs use it, until then. */
 int mock_ud_qkey(__u32 qkey);
-/* A post to a QP takes so long in the driver, until then. */
 int mock_post_ms(int ms);
-/* So does the work after a send, when the lock that it was posted under is free. */
 int mock_after_ms(int ms);
 
-/* Writes a file of the device; returns its number; @file: "fail/create_qp" */
+/* Writes a file of the device, or reads its number. @file: for example "fail/create_qp" */
 int mock_write(const char *file, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int mock_read(const char *file);
-/* So many calls of the operation fail, -1: all, after so many that do not. */
+/* @times calls of the operation (-1: all) fail, after @after calls that do not. */
 int mock_fail(const char *op, int err, int times, int after);
 #define mock_fail_once(_op)	mock_fail(_op, MOCK_ERRNO, 1, 0)
-/* So many calls of the operation wait until it is 0. */
+/* The next @calls calls of the operation wait until mock_stall(op, 0). */
 int mock_stall(const char *op, int calls);
-/* How often it has been called */
 int mock_calls(const char *op);
-/* A number that stands behind a name: ("last", "qp") */
+/* The number after a name, for example ("last", "qp") */
 int mock_read_key(const char *file, const char *key);
 int mock_count(struct mock_count *c);
-/* Opens a file to be written later, perhaps without rights. */
+/* Opens a file for writing, so that the caller can write it without root's rights later. */
 int mock_open(const char *file);
-/* Waits until that many calls of the operation wait. */
 int mock_wait_stalled(const char *op, int calls);
 
 #endif /* ABI_MOCK_H */

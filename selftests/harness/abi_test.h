@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For tests of the raw ioctl ABI.
+ * Checks for tests of the raw ioctl ABI.
  */
 #ifndef ABI_TEST_H
 #define ABI_TEST_H
@@ -27,13 +27,13 @@
 	__fd;								\
 })
 
-/* Skips the rest of the test where the condition holds. */
+/* Skips the rest of the test if the condition is true. */
 #define SKIP_IF(_cond, ...) do {					\
 	if (_cond)							\
 		SKIP(return, __VA_ARGS__);				\
 } while (0)
 
-/* Runs the statements, which take less than so many ms. */
+/* Runs the statements, which must take less than @_ms milliseconds. */
 #define EXPECT_WITHIN(_ms, ...) ({					\
 	long __start = abi_now_ms();					\
 									\
@@ -41,13 +41,13 @@
 	EXPECT_GT(_ms, abi_now_ms() - __start);				\
 })
 
-/* Fails with this errno, as system calls do. */
+/* Expects -1 and this errno, the failure of a system call. */
 #define EXPECT_ERRNO(_errno, _call) ({					\
 	EXPECT_EQ(-1, _call);						\
 	EXPECT_EQ(_errno, errno);					\
 })
 
-/* Takes the next completion of the CQ, which has this id and status; returns it. */
+/* Returns the next completion of the CQ, which must have this wr_id and status. */
 #define EXPECT_WC(_s, _cq, _wr_id, _status) ({				\
 	struct rdma_ep_wc __wc = {};					\
 									\
@@ -57,21 +57,21 @@
 	__wc;								\
 })
 
-/* Takes the next event of the channel, which is of this kind; returns it. */
+/* Returns the next event of the channel, which must be of this type. */
 #define NEXT_EVENT(_channel, _event) ({					\
 	struct rdma_ep_channel_event __ev;					\
 									\
 	ASSERT_EQ(0, abi_event(_channel, _event, &__ev));		\
 	__ev;								\
 })
-/* The same, and it is about this id. */
+/* The same, for this id */
 #define EXPECT_EVENT(_channel, _event, _id) ({				\
 	struct rdma_ep_channel_event __event = NEXT_EVENT(_channel, _event);	\
 									\
 	EXPECT_EQ(_id, __event.id);					\
 	__event;							\
 })
-/* The same of completion events, and of asynchronous ones */
+/* The same for completion events and asynchronous events */
 #define EXPECT_COMP(_channel, _uid) ({					\
 	struct rdma_ep_comp_event __ev;					\
 									\
@@ -86,7 +86,7 @@
 	EXPECT_EQ(_uid, __ev.uid);					\
 })
 
-/* A command in a thread of its own waits; it returns. */
+/* Starts a command in a thread, where it must block; expects its return with this result. */
 #define START_BLOCKED(_call, _s, _cmd, _arg) ({				\
 	ASSERT_EQ(0, ABI_CALL(_call, _s, _cmd, _arg));			\
 	EXPECT_TRUE(abi_call_blocked(_call));				\
@@ -96,7 +96,7 @@
 	EXPECT_EQ(_ret, (_call)->ret);					\
 })
 
-/* The teardown of a fixture that has nothing but its session, "s". */
+/* The teardown of a fixture with nothing but a session, "s" */
 #define TEARDOWN_CLOSES(_fixture)					\
 	FIXTURE_TEARDOWN(_fixture)					\
 	{								\

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions, verbs objects and the surroundings for the raw ioctl tests.
+ * Sessions, verbs objects, timers and memory for the raw ioctl tests.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -19,7 +19,6 @@
 
 #include "abi_mock.h"
 
-/* The size that the structure itself claims is up to the caller. */
 int abi_raw(int fd, unsigned long cmd, void *arg)
 {
 	return ioctl(fd, cmd, arg) < 0 ? -errno : 0;
@@ -42,7 +41,7 @@ int abi_open_node(void)
 	return fd;
 }
 
-/* The device under test: $RDMA_DEV, or the first that can register memory. */
+/* Finds the device under test: $RDMA_DEV, or the first one with memory registration. */
 static int find_device(struct abi *s)
 {
 	const char *want = getenv("RDMA_DEV");
@@ -65,7 +64,7 @@ static int find_device(struct abi *s)
 	return -ENODEV;
 }
 
-/* Its address: $RDMA_EP_TEST_ADDR, or that of its network device */
+/* Finds the device's address: $RDMA_EP_TEST_ADDR, or that of its network device. */
 static int find_address(struct abi *s)
 {
 	struct rdma_ep_cmd_query_port port = { .dev_index = s->dev, .port_num = 1 };
@@ -95,7 +94,7 @@ static int find_address(struct abi *s)
 	return ret;
 }
 
-/* The newest kind of GID that maps our address. */
+/* Finds the newest type of GID that maps our address. */
 static int find_gid(struct abi *s)
 {
 	__u8 want[16] = { [10] = 0xff, 0xff };
@@ -369,7 +368,6 @@ void abi_ep_parts(const struct rdma_ep_cmd_create_ep *e, struct rdma_ep_cmd_dest
 	};
 }
 
-/* The address vector of our own port. */
 void abi_self_ah(const struct abi *s, struct ib_uverbs_ah_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
@@ -465,7 +463,7 @@ int abi_qp_init(const struct abi *s, __u32 qp, __u32 type, __u32 qkey)
 	return abi_modify_qp(s, qp, &attr);
 }
 
-/* Starts in INIT. Attributes that the type does not have are left out. */
+/* From INIT to RTS, with the attributes that the QP's type has */
 int abi_qp_rts(const struct abi *s, __u32 qp, __u32 type, __u32 dest)
 {
 	bool requester = type == QPT_RC || type == QPT_XRC_INI;
@@ -515,7 +513,7 @@ void abi_alarm(int ms)
 {
 	struct itimerval it = {
 		.it_value = { ms / 1000, ms % 1000 * 1000 },
-		/* Again, in case that the first came before the wait. */
+		/* Repeats, as the first signal may come before the wait. */
 		.it_interval = { 0, 200000 },
 	};
 	struct sigaction sa = { .sa_handler = on_alarm };

@@ -70,7 +70,6 @@ int abi_bind_to(const struct abi *s, __u32 id, const void *addr)
 	return ABI(s->fd, BIND_ADDR, &b);
 }
 
-/* On return @sin has the port. */
 int abi_bind(const struct abi *s, __u32 id, struct sockaddr_in *sin)
 {
 	struct rdma_ep_cmd_bind_addr b = { .id = id };
@@ -95,13 +94,13 @@ static __u32 type_of(__u32 ps)
 	return ps == RDMA_PS_UDP ? QPT_UD : QPT_RC;
 }
 
-/* @sin is where it listens, a port that was free. */
+/* Listens on a free port of our address; stores the address in @sin. */
 int abi_listen(const struct abi *s, int channel, __u32 ps, __u32 backlog,
 	       __u64 uid, __u32 *id, struct sockaddr_in *sin)
 {
 	int ret;
 
-	/* Again if a TCP socket has the port, see tcp_port_in_use(). */
+	/* Retry if a TCP socket has the port, see tcp_port_in_use(). */
 	do {
 		*sin = s->addr;
 		ret = abi_create_id(s, channel, ps, type_of(ps), uid, id) ?:
@@ -135,10 +134,9 @@ int abi_resolve_route(const struct abi *s, int channel, __u32 id)
 	       abi_event(channel, EV_ROUTE_RESOLVED, NULL);
 }
 
-/* An id that is ready to connect. */
 /*
- * rdma_cm chooses a port for an id without regard to the ports of TCP, and an iWARP driver in
- * software binds a TCP socket to it: CONNECT fails with EADDRINUSE if another socket has it.
+ * rdma_cm chooses a port for an id without regard to the ports of TCP, and siw binds a TCP socket
+ * to it: CONNECT fails with EADDRINUSE if another socket has the port.
  */
 static bool tcp_port_in_use(const struct abi *s, __u32 id)
 {
@@ -153,6 +151,7 @@ static bool tcp_port_in_use(const struct abi *s, __u32 id)
 	return used;
 }
 
+/* An id that is ready to connect */
 int abi_client(const struct abi *s, int channel, __u32 ps,
 	       const struct sockaddr_in *dst, __u64 uid, __u32 *id)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions that pass from one owner to another, for the raw ioctl tests.
+ * The commands for the handover of sessions, for the raw ioctl tests.
  */
 #include "abi.h"
 

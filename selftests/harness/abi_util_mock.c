@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The mock device for the raw ioctl tests.
+ * Control of the mock device for the raw ioctl tests.
  */
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Other processes, and the module's parameters, for the raw ioctl tests.
+ * Counts of objects and charges, processes, threads and rights, for the raw ioctl tests.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -88,7 +88,7 @@ int abi_charges_wait(const struct abi *s, const struct abi_charges *want)
 	return -ETIMEDOUT;
 }
 
-/* "0: rxe0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0 srq 0", a line a device */
+/* Parses a line for each device, "0: rxe0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0 srq 0". */
 int abi_objects(struct abi_objects *o)
 {
 	const struct {
@@ -137,7 +137,7 @@ int abi_objects_wait(const struct abi_objects *want)
 	return -ETIMEDOUT;
 }
 
-/* Counted before the first test. */
+/* Counts before the first test */
 static struct abi_objects idle;
 static bool idle_known;
 

@@ -209,7 +209,7 @@ void abi_bad_ranges(__u64 base, __u32 len, struct abi_range *bad)
 		{ ~0ULL, 1 }, { ~0ULL, 2 }, { ~0ULL, 0xffffffff },
 		{ -(__u64)len, len }, { base | 1ULL << 63, 8 },
 		{ base + (1ULL << 32), 8 }, { base - (1ULL << 32), 8 },
-		{ 0xffff888000000000ULL, 8 },	/* of the kernel's direct map */
+		{ 0xffff888000000000ULL, 8 },	/* the kernel's direct map */
 	};
 
 	memcpy(bad, ranges, sizeof(ranges));

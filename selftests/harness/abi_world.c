@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A session with one object of each type; the features that devices lack.
+ * A session with one object of each type, and the list of features that devices lack.
  */
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -15,7 +15,7 @@ static int fail(const char *what, int ret)
 	return ret;
 }
 
-/* rxe has it since Linux 6.5. */
+/* rxe has REREG_MR since Linux 6.5. The tests run on 6.1 and on newer kernels. */
 static bool abi_rereg(const struct abi *s)
 {
 	struct utsname u;

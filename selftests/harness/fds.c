@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files that pass from one process to another, with one byte.
+ * Passes files to another process over a Unix socket (SCM_RIGHTS), with one byte of data.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's test harness. Its time limits grow with TEST_SCALE, and are three times
- * those of a test: several guests share a CPU.
+ * The kernel's test harness, with time limits multiplied by TEST_SCALE, and by three because
+ * several guests share a CPU.
  */
 #ifndef HARNESS_KSELFTEST_HARNESS_H
 #define HARNESS_KSELFTEST_HARNESS_H
@@ -19,7 +19,7 @@ static inline int scaled_harness_run(int argc, char **argv)
 	return test_harness_run(argc, argv);
 }
 
-/* TEST_HARNESS_MAIN calls it. */
+/* TEST_HARNESS_MAIN calls scaled_harness_run(). */
 #define test_harness_run scaled_harness_run
 
 #endif

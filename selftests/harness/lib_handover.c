@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Descriptors that pass between processes; a client and a server that may change their process.
+ * Server and clients for the tests of rdma_ep_handover(7). Connections may move to another
+ * process.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -46,7 +47,7 @@ int lib_serve(struct rdma_cm_id **ids, struct ibv_mr *mr, char *mem, int n)
 	for (int i = 0; n; i = (i + 1) % LIB_CLIENTS) {
 		if (!ids[i] || ibv_poll_cq(ids[i]->recv_cq, 1, &wc) != 1)
 			continue;
-		/* A client that has all of its answers ends, and over iWARP its receive with it. */
+		/* A client exits after its last answer, which over iWARP fails the next receive. */
 		if (wc.status != IBV_WC_SUCCESS)
 			continue;
 		DO(lib_post_slot(ids[i], mr, mem, wc.wr_id));
@@ -87,7 +88,7 @@ pid_t lib_fork(int (*fn)(int, int), int a, int b)
 	pid_t pid = fork();
 
 	if (!pid) {
-		/* A side that waits for one that has failed */
+		/* Ends a side whose peer has failed. */
 		alarm(WAIT_MS / 1000);
 		_exit(fn(a, b) ? 1 : 0);
 	}

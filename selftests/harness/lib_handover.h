@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For the tests of rdma_ep_handover(7): descriptors that pass between processes, and clients of a
- * server that changes its process.
+ * Server and clients for the tests of rdma_ep_handover(7), in which the server's connections move
+ * to another process.
  */
 #ifndef RDMA_EP_LIB_HANDOVER_H
 #define RDMA_EP_LIB_HANDOVER_H
@@ -24,19 +24,19 @@ struct rdma_cm_id *lib_find_id(struct rdma_ep_adopted *all, uint64_t cookie);
 size_t lib_count(void *list);
 
 /*
- * Connections that the servers have accepted. A client sends when all are: siw overlooks a
- * message that comes while it accepts (SIW-25).
+ * The number of accepted connections. Clients send after the last has been accepted, as siw
+ * overlooks a message that arrives during accept (SIW-25).
  */
 extern atomic_int *lib_accepted;
 int lib_map_accepted(void);
 
-/* Each client has one message at a time, in a slot of the memory by its cookie. */
+/* Posts the receive of a client, which sends one message at a time, in a slot of the memory. */
 int lib_post_slot(struct rdma_cm_id *id, struct ibv_mr *mr, char *mem, uintptr_t slot);
-/* Answers n messages of the ids, of which some may be NULL: sends each back. */
+/* Receives n messages on the ids (some may be NULL) and sends each back. */
 int lib_serve(struct rdma_cm_id **ids, struct ibv_mr *mr, char *mem, int n);
-/* Client n sends messages, and compares the answers. */
+/* Client n sends messages and compares the answers. */
 int lib_client(int n, int rounds);
-/* Executes the function in a process that ends with its result, or after WAIT_MS. */
+/* Calls the function in a child, which exits 0 or 1, or is killed after WAIT_MS. */
 pid_t lib_fork(int (*fn)(int, int), int a, int b);
 
 #endif

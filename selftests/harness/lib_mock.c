@@ -17,7 +17,7 @@
 #define ADDR	"10.92.18.1"
 #define PORT	"7913"
 
-/* Each test is a process of its own: only the first one takes the device away. */
+/* Each test is a child process. Only the parent removes the device. */
 static pid_t program;
 
 static void __attribute__((constructor)) remember(void)
@@ -70,7 +70,7 @@ struct ibv_context *lib_mock_up(void)
 		return NULL;
 	}
 	context = lib_mock_open();
-	/* Its GIDs come a little later. */
+	/* The core adds the GIDs shortly afterwards. */
 	for (int tries = 0; context && tries < 100; tries++) {
 		if (!ibv_query_gid(context, 1, 1, &gid))
 			break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For tests of the library.
+ * Checks for tests of the library.
  */
 #ifndef RDMA_EP_LIB_TEST_H
 #define RDMA_EP_LIB_TEST_H
@@ -11,14 +11,14 @@
 #define EXPECT_FAILS(_errno, _call)		EXPECT_TRUE(FAILS(_errno, _call))
 #define EXPECT_FAILS_NULL(_errno, _call)	EXPECT_TRUE(FAILS_NULL(_errno, _call))
 
-/* The next completion has this wr_id and this status. The value is the completion. */
+/* Returns the next completion, which must have this wr_id and status. */
 #define EXPECT_WC(_cq, _wr_id, _status) ({ \
 	struct ibv_wc wc_ = lib_next_wc(_cq); \
 	EXPECT_EQ(_wr_id, wc_.wr_id); \
 	EXPECT_EQ(_status, wc_.status); \
 	wc_; })
 
-/* The capacity of a queue is that in its attributes; the stock libraries may grant more. */
+/* A queue has the capacity of its attributes; the stock libraries may grant more. */
 #define EXPECT_GRANTED(_actual, _attribute) do { \
 	if (is_stock()) { \
 		EXPECT_GE(_actual, _attribute); \
@@ -27,7 +27,7 @@
 	} \
 } while (0)
 
-/* In a function of a thread, whose result is the step that failed, or NULL. */
+/* For functions that return the failed step or NULL, as those of threads do */
 #define STEP(_ok) do { \
 	if (!(_ok)) { \
 		lib_say(__FILE__, __LINE__, "%s: %s", #_ok, strerror(errno)); \
@@ -35,7 +35,7 @@
 	} \
 } while (0)
 
-/* The same for a function that calls such a one. */
+/* Calls a function that consists of such steps. */
 #define ASSERT_STEPS(_call) do { \
 	const char *failed_ = (_call); \
 	ASSERT_EQ(NULL, failed_) { \
@@ -43,13 +43,13 @@
 	} \
 } while (0)
 
-/* A thread calls fn(arg), which waits for the test. */
+/* Calls fn(arg) in a thread, where it must block. */
 #define START_BLOCKED(_thread, _fn, _arg) do { \
 	ASSERT_EQ(0, lib_start(_thread, _fn, _arg)); \
 	ASSERT_TRUE(lib_still_blocked(_thread)); \
 } while (0)
 
-/* The function of a thread returns that number, or pointer. */
+/* The function of a thread returns this number or pointer. */
 #define EXPECT_RETURNS(_value, _thread) do { \
 	void *ret_; \
 	ASSERT_EQ(0, lib_join(_thread, &ret_)); \

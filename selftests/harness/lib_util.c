@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses, waiting and threads for the tests of the library.
+ * Addresses, events, completions and threads for the tests of the library.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ void lib_say(const char *file, int line, const char *fmt, ...)
 	errno = error;
 }
 
-/* Does an RDMA device sit on this address? */
+/* Does an RDMA device have this address? */
 static bool has_device(struct sockaddr *addr)
 {
 	struct rdma_cm_id *id;
@@ -81,7 +81,7 @@ bool lib_addr6(struct sockaddr_in6 *sin6)
 	return env && inet_pton(AF_INET6, env, &sin6->sin6_addr) == 1;
 }
 
-/* All ids of a device share the context: that of any id will do. */
+/* Takes the context from an id, as all ids of a device share it. */
 struct ibv_context *lib_context(void)
 {
 	struct sockaddr_in sin = lib_addr(0);
@@ -308,7 +308,7 @@ enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected)
 
 	if (iwarp && expected == IBV_QPS_RTS)
 		return state == IBV_QPS_RESET ? expected : state;
-	/* (rxe completes what has failed first.) */
+	/* rxe completes a failed request before it changes the state. */
 	while (expected != IBV_QPS_RTS && state == IBV_QPS_RTS && now_ms() < end) {
 		usleep(1000);
 		state = lib_qp_state(qp);

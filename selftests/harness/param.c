@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parameters of the module.
+ * Sets parameters of the module.
  */
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #ifndef RDMA_EP_TEST_PARAM_H
 #define RDMA_EP_TEST_PARAM_H
 
-/* A parameter of the module: writes the value; returns the old one, or -1. */
+/* Sets a parameter of the module; returns the old value, or -1. */
 int test_param(const char *name, int value);
 
 #endif

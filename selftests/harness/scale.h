@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A kernel full of debugging takes several times as long: TEST_SCALE of the environment
- * multiplies every time limit of a test. Included by the compiler's command line.
+ * TEST_SCALE of the environment multiplies all time limits of a test, as a debug kernel is
+ * several times slower. The compiler's command line includes this file.
  */
 #ifndef HARNESS_SCALE_H
 #define HARNESS_SCALE_H

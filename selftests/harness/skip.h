@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * SKIP(return, ...) in FIXTURE_SETUP: older versions of the harness run the test all the same.
- * Each test is a process, whose exit status is one of two values if it is skipped.
+ * Older versions of the harness run the test after SKIP(return, ...) in FIXTURE_SETUP.
+ * SKIP_FIXTURE() ends the test's process, with the version's exit status of skipped tests.
  */
 #ifndef RDMA_EP_SKIP_H
 #define RDMA_EP_SKIP_H

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Does this program run on the stock libraries, as NAME.stock? They crash on some arguments
- * that have a documented error.
+ * Does this program (NAME.stock) run on the stock libraries? They crash on some arguments for
+ * which an error is documented.
  */
 static inline bool is_stock(void)
 {

@@ -37,15 +37,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* (Not in quotes: #include_next continues in the folder after its own.) */
+/* In angle brackets, as #include_next continues in the folder after its own. */
 #include <kselftest_harness.h>
 #include "param.h"
 #include "skip.h"
 
-/* EXPECT_EQ(...) or another check, and a message if it fails */
+/* A check such as EXPECT_EQ(...), and a message if it fails */
 #define LOGGED(_check, ...)	({ _check { TH_LOG(__VA_ARGS__); } })
 
-/* The pointer that a call returns. The test ends if that is NULL. */
+/* Returns the pointer that a call returns. NULL ends the test. */
 #define ASSERT_PTR(_call) ({ \
 	__auto_type ptr_ = (_call); \
 	int errno_ = errno; \
@@ -54,7 +54,7 @@
 	} \
 	ptr_; })
 
-/* A child ends, and its exit status is 0. */
+/* Waits for a child, whose exit status must be 0. */
 #define EXPECT_SUCCESS(_pid) ({						\
 	pid_t __pid = (_pid);						\
 	int __status;							\
@@ -63,7 +63,6 @@
 	EXPECT_EQ(0, __status);						\
 })
 
-/* Runs the statements with that limit of this process. */
 #define WITH_RLIMIT(_resource, _max, ...) ({				\
 	struct rlimit __all, __few;					\
 									\

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What the programs of a kind have in common.
+# Objects that all programs of a kind share.
 
 vpath %.c harness
 
