@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fuzzer (fuzz_run.c) on the device under test.
+ * Runs the fuzzer (fuzz_run.c) on the device under test.
  */
 #include "fuzz.h"
 
 /*
- * Rounds that went wrong once, and what it was; each test begins with them. (A change
- * of the fuzzer gives a seed another meaning: what a round has found gets a test of
- * its own, too, which docs/security/tests.md names, and promises.sh looks for it there.)
+ * Each test begins with these rounds. A change of the fuzzer changes the calls of a seed, so each
+ * finding also has its own test: docs/security/tests.md lists them, and promises.sh checks that
+ * they exist.
  */
 static const struct fuzz_known corpus[] = {
 	{ 13, "reaches ESTABLISH, NOTIFY and DETACH_MCAST soon" },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fuzzer (fuzz_run.c) on the mock device, which has XRC, and whose operations
- * fail or wait, whose handlers run in other contexts, which raises events and goes
- * away while the commands are called.
+ * Runs the fuzzer (fuzz_run.c) on the mock device, which has XRC. While commands are called,
+ * operations of the device fail or wait, its handlers run in several contexts, it raises events,
+ * and it is removed.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -11,12 +11,12 @@
 #include "fuzz.h"
 
 #define STALL_MS	30
-/* A class of CQs, SRQs and QPs is kept that long to be used again. */
+/* Time limit for the destruction of idle CQs and of the objects of closed sessions */
 #define KEPT_MS		(10000 * TEST_SCALE)
 
 /*
- * Operations that a driver may fail. Not those that destroy, which the core takes for
- * a driver's bug, and not those with which ib_mad polls, which would lose messages.
+ * Operations that may fail. The core takes a failed destruction for a bug of the driver, and
+ * ib_mad would lose messages if poll_cq or req_notify_cq failed.
  */
 static const char * const may_fail[] = {
 	"alloc_pd", "create_ah", "create_cq", "resize_cq", "modify_cq",
@@ -125,7 +125,7 @@ static const char *end(void)
 	return mock_del() ? "the device can not be removed" : why;
 }
 
-/* An XRC domain, and what can be in it. */
+/* Adds an XRC domain, with an SRQ and a target QP. */
 static int furnish(struct fuzz_session *fs)
 {
 	struct rdma_ep_cmd_create_srq srq = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fuzzer: what a command's structure consists of, and what is known of the
- * objects that there are.
+ * The fuzzer: its random numbers, the objects that its commands have created, and the functions of
+ * its files.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -15,20 +15,20 @@
 
 #define FUZZ_POOL	8
 #define FUZZ_ROLE_POOL	2
-#define FUZZ_MEM	(256 * 1024)	/* what work requests use */
+#define FUZZ_MEM	(256 * 1024)	/* bytes of @mem and @out */
 
 /**
- * struct fuzz_session - a session and what came out of it, shared by its threads
+ * struct fuzz_session - a session and results of its commands, shared by its threads
  * @s: session
- * @handles: that were good once, by type; type 0 is any
+ * @handles: handles that commands have returned, by type of object
  * @roles: handles of objects in a certain state
  * @qp_nums: numbers of QPs
- * @fds: the same for files
+ * @fds: descriptors, by enum abi_fd
  * @keys: local and remote keys
- * @mem: memory for work requests
- * @out: memory for results
- * @readonly: page that can not be written
- * @rings: where the rings are mapped, most of the time
+ * @mem: memory for SGEs and regions
+ * @out: memory for lists of work requests, and for results
+ * @readonly: read-only page
+ * @rings: address of the rings' mapping, which may be missing for a while
  */
 struct fuzz_session {
 	struct abi s;
@@ -43,7 +43,6 @@ struct fuzz_session {
 	uint8_t *rings;
 };
 
-/* A stream of random numbers that begins with a seed. */
 struct fuzz_random {
 	uint64_t state;
 };
@@ -68,26 +67,28 @@ static inline bool fuzz_chance(struct fuzz_random *r, uint32_t percent)
 	return fuzz_below(r, 100) < percent;
 }
 
-/* Where in a round: one of a thread's calls */
+/* The place in a round: call @nr of a thread */
 struct fuzz_step {
 	uint64_t seed;
 	int thread;
 	int nr;
 };
 
-/* A round that went wrong once, and what it was */
+/* A round that tests repeat, and the reason */
 struct fuzz_known {
 	uint64_t seed;
-	const char *why;	/* NULL: no more of them */
+	const char *why;	/* NULL: end of the list */
 };
 
 /**
- * struct fuzz_device - what is fuzzed
- * @corpus: rounds that each test begins with
- * @begin: before each round, by root: 0 or -errno. This and all below may be NULL
- * @furnish: in the round: what a session begins with, besides a connection
- * @disturb: called all the time while the round goes on, by root
- * @end: after each round, by root: what is wrong, or NULL
+ * struct fuzz_device - the device under test
+ * @corpus: rounds with which each test begins
+ * @begin: called before each round; returns 0 or -errno
+ * @furnish: adds objects to a new session, besides a connection
+ * @disturb: called repeatedly during the round
+ * @end: called after each round; returns an error message, or NULL
+ *
+ * All members may be NULL. @furnish runs in the round's process, the others run as root.
  */
 struct fuzz_device {
 	const struct fuzz_known *corpus;
@@ -97,32 +98,30 @@ struct fuzz_device {
 	const char *(*end)(void);
 };
 
-/* The program, see fuzz_run.c. */
 int fuzz_main(int argc, char **argv, const struct fuzz_device *dev);
-/* Fills in a structure of the command; returns the ioctl number to use. */
+/* Fills in a structure of the command; returns an ioctl number. */
 unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 			const struct abi_command *c, uint8_t *arg);
-/* Calls and their results, in the file FUZZ_LOG if there is one. */
+/* Log of calls and results, in the file $FUZZ_LOG */
 void fuzz_log_open(void);
 void __attribute__((format(printf, 2, 3)))
 fuzz_log(const struct fuzz_step *at, const char *format, ...);
 void fuzz_log_call(const struct fuzz_step *at, const char *name,
 		   unsigned long cmd, const uint8_t *arg, uint32_t size);
-/* Rings: where they will be; and something that a user does to that memory. */
+/* Maps the rings; writes into, maps or unmaps them. */
 uint8_t *fuzz_map_rings(int fd);
 void fuzz_ring(struct fuzz_session *fs, struct fuzz_random *r);
-/* Coverage, where the kernel can tell. */
+/* Coverage, on a kernel with KCOV */
 void fuzz_cover_start(void);
 int fuzz_cover_open(void);
 unsigned long *fuzz_cover_thread(int fd);
 void fuzz_cover_begin(unsigned long *cover);
 void fuzz_cover_end(unsigned long *cover);
 void fuzz_cover_report(void);
-/* Brings something into that state: false if that was in vain. */
+/* Brings an object into this state; returns false on failure. */
 bool fuzz_prepare(struct fuzz_session *fs, struct fuzz_random *r, enum abi_role role);
-/* Most files that are read from are O_NONBLOCK. */
 void fuzz_no_wait(struct fuzz_random *r, int fd);
-/* Remembers what a successful command has made. */
+/* Stores the handles, files, numbers and keys that a successful command has returned. */
 void fuzz_learn(struct fuzz_session *fs, struct fuzz_random *r,
 		const struct abi_command *c, const uint8_t *arg);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How much of the module's code the fuzzer reaches: on a kernel with KCOV, the
- * places in it that calls have come by. Nothing is guided by it: docs/security/fuzzing.md
- * says why. How many places there are the rig counts when it has built the module
- * (cover_places() in vm/build.sh), in a file beside this program.
+ * Counts the places of the module's code that the fuzzer's calls reach, on a kernel with KCOV.
+ * docs/security/fuzzing.md explains why coverage does not guide the fuzzer. The rig counts all
+ * places when it has built the module (cover_places() in vm/build.sh), in a file beside this
+ * program.
  */
 #include <fcntl.h>
 #include <linux/kcov.h>
@@ -16,15 +16,14 @@
 
 #define KCOV		"/sys/kernel/debug/kcov"
 #define COVER_WORDS	(64 << 10)	/* of one call */
-#define COVER_BYTES	(4 << 20)	/* of code, at most */
+#define COVER_BYTES	(4 << 20)	/* maximum size of the code */
 #define PLACES		"kcov-places"
-#define LAST_FUNCTION	2048		/* its length, at most */
+#define LAST_FUNCTION	2048		/* maximum length of the last function */
 
-/* Places that have been seen, of all rounds; where the code is. */
+/* A byte for each place that a round has reached; the range of the code */
 static uint8_t *seen;
 static unsigned long text, text_end;
 
-/* From the first function of the module's to behind the last. */
 static void find_text(void)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -45,7 +44,7 @@ static void find_text(void)
 		fclose(f);
 }
 
-/* Before the first round, as root. */
+/* Called before the first round, by root */
 void fuzz_cover_start(void)
 {
 	if (access(KCOV, R_OK))
@@ -58,7 +57,7 @@ void fuzz_cover_start(void)
 		seen = NULL;
 }
 
-/* Of a thread to be; -1 if there is nothing to count. */
+/* A KCOV file for a new thread, or -1 without coverage */
 int fuzz_cover_open(void)
 {
 	int fd;
@@ -73,7 +72,7 @@ int fuzz_cover_open(void)
 	return fd;
 }
 
-/* In the thread; returns what the other two are given. */
+/* Called in the thread; returns the parameter of the next two functions. */
 unsigned long *fuzz_cover_thread(int fd)
 {
 	unsigned long *cover;
@@ -106,7 +105,7 @@ void fuzz_cover_end(unsigned long *cover)
 	}
 }
 
-/* In the module; 0: nobody has counted them. */
+/* The number of all places in the module, or 0 without the rig's file */
 static unsigned long nr_places(void)
 {
 	char path[4096], *name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fuzzer's imagination: values that make sense most of the time.
+ * Fills in the structures of the fuzzer's commands with mostly plausible values, and stores their
+ * results.
  */
 #include <fcntl.h>
 
@@ -19,7 +20,7 @@ static uint32_t get32(const uint8_t *arg, const struct abi_field *f)
 	return value;
 }
 
-/* Numbers at which something may change. */
+/* A number at a likely limit, or any number */
 static uint64_t odd_number(struct fuzz_random *r)
 {
 	static const uint64_t numbers[] = {
@@ -50,7 +51,7 @@ static uint64_t bad_address(struct fuzz_session *fs, struct fuzz_random *r)
 	}
 }
 
-/* Any of those that there were. */
+/* A handle that a command has returned, perhaps of a destroyed object */
 static uint32_t handle(struct fuzz_session *fs, struct fuzz_random *r, uint32_t type)
 {
 	if (!type)
@@ -76,7 +77,7 @@ static void addr(struct fuzz_session *fs, struct fuzz_random *r,
 
 	sin.sin_port = htons(ports[fuzz_below(r, 4)]);
 	switch (fuzz_below(r, 16)) {
-	case 0:			/* no such host */
+	case 0:			/* host that does not exist */
 		sin.sin_addr.s_addr ^= htonl(0x40);
 		break;
 	case 1:			/* wildcard */
@@ -124,7 +125,7 @@ static struct rdma_ep_sge *add_sges(struct fuzz_session *fs, struct fuzz_random 
 	struct rdma_ep_sge *sge = (struct rdma_ep_sge *)p;
 
 	for (; n; n--, sge++) {
-		/* What was registered first is the first quarter. */
+		/* furnish() has registered the first quarter of the memory. */
 		sge->addr = (uintptr_t)fs->mem +
 			    fuzz_below(r, fuzz_chance(r, 90) ? FUZZ_MEM / 4 - 4096 : FUZZ_MEM / 2);
 		sge->length = fuzz_below(r, 4096);
@@ -138,8 +139,8 @@ static struct rdma_ep_sge *add_sges(struct fuzz_session *fs, struct fuzz_random 
 }
 
 /*
- * Other threads write to the same place at the same time: a request is made elsewhere, and nothing
- * of it is read back.
+ * Other threads may write to the same memory, so the request is built on the stack and not read
+ * back.
  */
 static uint8_t *add_send(struct fuzz_session *fs, struct fuzz_random *r, uint8_t *p)
 {
@@ -176,7 +177,7 @@ static uint8_t *add_send(struct fuzz_session *fs, struct fuzz_random *r, uint8_t
 	return end;
 }
 
-/* Mostly without memory, as all of a list has to be right. */
+/* Most receives have no SGE, as one bad SGE fails the whole list. */
 static uint8_t *add_recv(struct fuzz_session *fs, struct fuzz_random *r, uint8_t *p)
 {
 	struct rdma_ep_recv_wr wr = {
@@ -191,7 +192,7 @@ static uint8_t *add_recv(struct fuzz_session *fs, struct fuzz_random *r, uint8_t
 	return end;
 }
 
-/* A list of work requests; in a random place, as threads do not wait. */
+/* A list of work requests at a random offset, as the memory has no lock */
 static void wrs(struct fuzz_session *fs, struct fuzz_random *r,
 		struct rdma_ep_cmd_post *post, bool send)
 {
@@ -246,7 +247,7 @@ static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
 		break;
 	case FIELD_HANDLE:
 	case FIELD_OPTIONAL:
-		/* Not naming one is often allowed. */
+		/* Many handles may be 0. */
 		*last = fuzz_chance(r, 8) ? 0 : handle(fs, r, f->arg);
 		put(arg, f, *last);
 		break;
@@ -290,7 +291,7 @@ static void fill_field(struct fuzz_session *fs, struct fuzz_random *r,
 		put(arg, f, odd_number(r));
 }
 
-/* Port spaces are few, and what goes with them fewer. */
+/* Only few port spaces are valid, each with one type of QPs. */
 static void fill_port_space(struct fuzz_random *r, uint32_t *ps, uint32_t *qp_type)
 {
 	if (fuzz_chance(r, 95)) {
@@ -300,7 +301,7 @@ static void fill_port_space(struct fuzz_random *r, uint32_t *ps, uint32_t *qp_ty
 	}
 }
 
-/* Each kind of queue; and values only of those that the flags name */
+/* OPEN_QUEUE: all types of queues. SET_OBJ: mostly values only in fields that the flags name */
 static void fill_handover(struct fuzz_session *fs, struct fuzz_random *r,
 			  const struct abi_command *c, uint8_t *arg)
 {
@@ -322,7 +323,7 @@ static void fill_handover(struct fuzz_session *fs, struct fuzz_random *r,
 		memset(set->note, 0, sizeof(set->note));
 }
 
-/* Mostly limits that are never reached: a session without rights is of little use. */
+/* Sets mostly unreachable limits: commands of a session without rights fail early. */
 static void fill_restrict(struct fuzz_random *r, struct rdma_ep_cmd_restrict *arg)
 {
 	if (fuzz_chance(r, 2))
@@ -348,7 +349,7 @@ static void fill_special(struct fuzz_random *r, const struct abi_command *c, uin
 	struct rdma_ep_cmd_id *cmd = (void *)arg;
 	struct rdma_ep_cmd_poll_cq *poll = (void *)arg;
 
-	/* That into the ring */
+	/* POLL_CQ into the ring */
 	if (c->cmd == RDMA_EP_IOC_POLL_CQ && fuzz_chance(r, 50)) {
 		poll->wcs = 0;
 		poll->max = 0;
@@ -361,7 +362,7 @@ static void fill_special(struct fuzz_random *r, const struct abi_command *c, uin
 		rej->reason = fuzz_chance(r, 50) ? 0 : 28;
 		rej->private_data_len %= 100;
 	}
-	/* A byte, or a number. */
+	/* TOS and ACK_TIMEOUT are a byte, other options an int. */
 	if (c->cmd == RDMA_EP_IOC_SET_OPTION && fuzz_chance(r, 80)) {
 		opt->level = 0;
 		opt->optlen = opt->optname == 0 || opt->optname == 3 ? 1 : 4;
@@ -373,7 +374,7 @@ static void fill_special(struct fuzz_random *r, const struct abi_command *c, uin
 	if (c->cmd == RDMA_EP_IOC_CREATE_ID)
 		fill_port_space(r, &id->ps, &id->qp_type);
 	if (c->cmd == RDMA_EP_IOC_CREATE_EP) {
-		/* It waits that long for hosts that there are not. */
+		/* CREATE_EP waits that long for hosts that do not exist. */
 		ep->addr_timeout_ms %= 1000;
 		ep->route_timeout_ms %= 1000;
 		fill_port_space(r, &ep->ps, &ep->qp_type);
@@ -383,8 +384,8 @@ static void fill_special(struct fuzz_random *r, const struct abi_command *c, uin
 			memset(&ep->qp, 0, sizeof(ep->qp));
 	}
 	/*
-	 * Of its own, as most ids have a QP or no device; of a type that there is
-	 * everywhere, as it only takes one part that is not right.
+	 * No id, as most ids have a QP or no device. A type that all devices have and few other
+	 * parts, as one wrong part fails the command.
 	 */
 	if (c->cmd == RDMA_EP_IOC_CREATE_QP && fuzz_chance(r, 60)) {
 		create->id = 0;
@@ -393,7 +394,7 @@ static void fill_special(struct fuzz_random *r, const struct abi_command *c, uin
 		if (fuzz_chance(r, 70))
 			create->init.srq = 0;
 	}
-	/* Only certain masks get a QP anywhere. */
+	/* A transition succeeds only with certain masks. */
 	if (c->cmd == RDMA_EP_IOC_MODIFY_QP && fuzz_chance(r, 70)) {
 		static const uint32_t masks[] = {
 			[QPS_INIT] = QP_STATE | QP_PKEY_INDEX | QP_PORT | QP_ACCESS_FLAGS,
@@ -418,7 +419,7 @@ static void fill_special(struct fuzz_random *r, const struct abi_command *c, uin
 	}
 }
 
-/* Where there are XRC domains. */
+/* Makes some SRQs and QPs XRC ones, if the session has an XRC domain. */
 static void fill_xrc(struct fuzz_session *fs, struct fuzz_random *r,
 		     const struct abi_command *c, uint8_t *arg)
 {
@@ -442,7 +443,7 @@ static void fill_xrc(struct fuzz_session *fs, struct fuzz_random *r,
 	}
 }
 
-/* What must be 0 without RDMA_EP_AWAIT mostly is. */
+/* Clears mostly the fields that must be 0 without RDMA_EP_AWAIT. */
 static void fill_await(struct fuzz_random *r, const struct abi_command *c, uint8_t *arg)
 {
 	struct rdma_ep_cmd_resolve_addr *addr = (void *)arg;
@@ -470,7 +471,7 @@ static void fill_await(struct fuzz_random *r, const struct abi_command *c, uint8
 	}
 }
 
-/* Everything that it names has to be right. */
+/* Removes most parts, as one wrong part fails the command. */
 static void fill_destroy_ep(struct fuzz_random *r, struct rdma_ep_cmd_destroy_ep *ep)
 {
 	if (fuzz_chance(r, 60))
@@ -522,7 +523,7 @@ unsigned long fuzz_fill(struct fuzz_session *fs, struct fuzz_random *r,
 	return c->cmd;
 }
 
-/* Hardly any wait then; who does is told in the end that it is in vain. */
+/* Few calls block after this. nudge() interrupts those. */
 void fuzz_no_wait(struct fuzz_random *r, int fd)
 {
 	if (fuzz_chance(r, 95))
@@ -553,7 +554,7 @@ static void learn_fields(struct fuzz_session *fs, struct fuzz_random *r,
 	}
 }
 
-/* The session goes on under the same number. */
+/* Moves the adopted session to the descriptor of the exported one. */
 static void take_session(struct fuzz_session *fs, const struct abi_command *c,
 			 const uint8_t *arg)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the fuzzer calls, a line before each call and one after it, in the file that
- * FUZZ_LOG names: /dev/kmsg is on the console of a guest that dies, and the line
- * without a result names the call that it died of. The words of the structure that
- * are not 0 are told with their offsets, enough to make the call by itself.
+ * Writes a line before and after each call of the fuzzer to the file $FUZZ_LOG. With /dev/kmsg
+ * they are on the console: the last one names the call that has crashed the guest. It contains the
+ * non-zero words of the structure and their offsets, so that the call can be repeated alone.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -13,12 +12,12 @@
 
 #include "fuzz.h"
 
-#define LINE_LEN	960	/* The kernel takes no longer ones at once. */
-#define LOG_FD		1000	/* Others' numbers are the same with a log and without. */
+#define LINE_LEN	960	/* within the limit of a write to /dev/kmsg */
+#define LOG_FD		1000	/* so that other descriptors are the same with and without a log */
 
 static int log_fd = -1;
 
-/* By root, before the first round. */
+/* Called before the first round, by root */
 void fuzz_log_open(void)
 {
 	const char *name = getenv("FUZZ_LOG");
@@ -51,7 +50,7 @@ void fuzz_log(const struct fuzz_step *at, const char *format, ...)
 	if (len > (int)sizeof(line) - 1)
 		len = sizeof(line) - 1;
 	line[len++] = '\n';
-	/* In one piece, whoever else writes */
+	/* One write(), as other threads write, too */
 	if (write(log_fd, line, len) != len)
 		abort();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fuzzer as the user of rings: memory that it shares with the kernel, which comes and
- * goes, and where it writes what it likes.
+ * Fuzzes the rings, memory that is shared with the kernel: writes arbitrary values there, and maps
+ * and unmaps it meanwhile.
  */
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -9,7 +9,7 @@
 
 #include "fuzz.h"
 
-/* So many are in use, at most times. */
+/* The usual number of rings in use */
 #define RINGS		10
 #define RING_BYTES	sizeof(struct rdma_ep_cq_ring)
 
@@ -23,8 +23,8 @@ uint8_t *fuzz_map_rings(int fd)
 }
 
 /*
- * By way of the kernel, which only says so if there is nothing: no ring has been there, or
- * another thread has just taken it away.
+ * The ring may not exist, or another thread may unmap it here: process_vm_writev() fails without
+ * a signal.
  */
 static void write_word(uint8_t *at, uint32_t value)
 {
@@ -52,10 +52,10 @@ static void write_ring(struct fuzz_session *fs, struct fuzz_random *r)
 	switch (fuzz_below(r, 8)) {
 	case 0:
 	case 1:
-	case 2:			/* all has been taken, so that there is room again */
+	case 2:			/* takes all entries, so that there is room again */
 		write_word(tail, read_word(head));
 		break;
-	case 3:			/* not quite, or more than there was */
+	case 3:			/* takes too few or too many */
 		write_word(tail, read_word(head) + fuzz_below(r, 100) - 50);
 		break;
 	case 4:
@@ -67,14 +67,14 @@ static void write_ring(struct fuzz_session *fs, struct fuzz_random *r)
 	case 6:
 		write_word(armed, fuzz_next(r));
 		break;
-	default:		/* the kernel's words, entries, and what nobody uses */
+	default:		/* the kernel's words, entries, and unused words */
 		write_word(ring + fuzz_below(r, RING_BYTES / 4) * 4, fuzz_next(r));
 	}
 }
 
 /*
- * At the place that is kept. Not by MAP_FIXED: the kernel unmaps the place first, a session that
- * has another owner refuses the mapping, and another thread's memory would be there next time.
+ * Maps the rings at their usual address. mmap(MAP_FIXED) would unmap the address first, and leave
+ * it to another thread's memory if a session with another owner refuses the mapping.
  */
 static void map_rings(struct fuzz_session *fs)
 {
@@ -85,7 +85,7 @@ static void map_rings(struct fuzz_session *fs)
 		       fs->rings);
 }
 
-/* Anywhere else, in any way: mostly that is refused. */
+/* Maps at another address with random arguments, which are mostly refused. */
 static void map_odd(struct fuzz_session *fs, struct fuzz_random *r)
 {
 	size_t len = (1 + fuzz_below(r, 8)) * 4096;
@@ -107,7 +107,7 @@ void fuzz_ring(struct fuzz_session *fs, struct fuzz_random *r)
 {
 	switch (fuzz_below(r, 20)) {
 	case 0:
-		/* The place is kept: another thread is about to write there. */
+		/* Reserve the address, as another thread may write there. */
 		mmap(fs->rings, ABI_RINGS_BYTES, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 		break;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fuzzer's preparations: some commands only succeed on an object that others
- * have brought into a certain state, which chance alone never does. What is made
- * here is then used like everything else: by the command that it is for, most of
- * the time, and by all the others, from any thread.
+ * Some commands succeed only with an object in a certain state, which random calls never reach.
+ * The fuzzer's preparations bring objects into these states. fuzz_fill() uses them mostly for the
+ * command of the state, and all threads use them for other commands as well.
  */
 #include <unistd.h>
 
 #include "fuzz.h"
 
-/* What is awaited comes at once, or not at all: a thread may have destroyed it. */
+/* Time limit of an event, which never comes if another thread has destroyed the id */
 #define EVENT_MS	(200 * TEST_SCALE)
 
 static int event(int channel, enum abi_cm_event want, struct rdma_ep_channel_event *ev)
@@ -32,7 +31,7 @@ static void learn_role(struct fuzz_session *fs, struct fuzz_random *r,
 		fs->roles[role][fuzz_below(r, FUZZ_ROLE_POOL)] = handle;
 }
 
-/* Channels are closed at some time, like all files. */
+/* Stores a channel; closes the one that it replaces. */
 static void learn_fd(struct fuzz_session *fs, struct fuzz_random *r, uint32_t kind, int fd)
 {
 	uint32_t slot = fuzz_below(r, FUZZ_POOL);
@@ -76,7 +75,7 @@ static int make_resolved(struct fuzz_session *fs, int channel,
 	       event(channel, EV_ADDR_RESOLVED, &ev);
 }
 
-/* It could connect next. */
+/* Resolves the route, after which the id may connect. */
 static int make_client(struct fuzz_session *fs, int channel, uint32_t *id)
 {
 	struct rdma_ep_channel_event ev;
@@ -86,8 +85,8 @@ static int make_client(struct fuzz_session *fs, int channel, uint32_t *id)
 }
 
 /*
- * A connection as far as it is wanted: a client that may connect, a request that
- * may be answered, or one that has been and waits to be confirmed.
+ * Makes a connection up to the role's state: a client with an address or a route, a request, an
+ * accepted request, or a connected QP.
  */
 static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r, enum abi_role role)
 {
@@ -115,7 +114,7 @@ static int prepare_connection(struct fuzz_session *fs, struct fuzz_random *r, en
 			make_qp(fs, r, QPT_RC, id, &qp);
 		goto out;
 	}
-	/* Who has no QP of his own confirms what the other side says himself. */
+	/* A client without its own QP gets CONNECT_RESPONSE, and may call ESTABLISH. */
 	ret = make_qp(fs, r, QPT_RC, role == ROLE_RESPONDED ? 0 : id, &qp) ?:
 	      abi_connect(&fs->s, id, qp.qp_num) ?:
 	      event(channel[1], EV_CONNECT_REQUEST, &ev);
@@ -149,7 +148,7 @@ out:
 	return ret;
 }
 
-/* A QP that is attached to a group, or an id that may join one */
+/* Makes an id that may join a group, and attaches its QP to a group. */
 static void prepare_datagram(struct fuzz_session *fs, struct fuzz_random *r, enum abi_role role)
 {
 	int channel = abi_channel(&fs->s);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A fuzzer of the ioctl surface that knows its structures. In rounds, each of
- * which is a process with a seed: it opens sessions, its threads call commands with
- * values that mostly make sense, and it exits or is killed in the middle. Nothing
- * must be left of it, the kernel must be well, and the next round must work.
+ * Fuzzes the ioctl commands, whose structures it has in tables. Each round is a process with a
+ * seed: it opens sessions, its threads call commands with mostly plausible values, and it exits or
+ * is killed in the middle. No object of it may remain, and a connection must work after the
+ * last round.
  *
- *	NAME				a test, of FUZZ_SECONDS (15), or up to four
+ *	NAME				a test, for FUZZ_SECONDS (15), or up to twelve
  *					times that until each command has succeeded
- *	NAME SECONDS [SEED]		as long as wanted, by hand
- *	NAME 0 SEED			the round of this seed alone
+ *	NAME SECONDS [SEED]		this long, by hand
+ *	NAME 0 SEED			the round of this seed only
  *
- * The seed of each round is printed before it begins, so the log of a guest that
- * died says how to do it again. In the environment:
+ * The seed of each round is printed before it begins, so that the log of a crashed guest
+ * contains it. In the environment:
  *
- *	FUZZ_ROUNDS=N	so many rounds, however long they take; "NAME 0 SEED" goes on
+ *	FUZZ_ROUNDS=N	this number of rounds, independent of the time; "NAME 0 SEED" continues
  *			with the seeds after this one
- *	FUZZ_THREADS=1	rounds of one thread, none of which is killed: they make the same
- *			calls again (except for what peers and the CM do in their time)
- *	FUZZ_LOG=FILE	each call, its arguments and its result, see fuzz_log.c
+ *	FUZZ_THREADS=1	rounds of one thread, which are not killed: a seed repeats the same
+ *			calls (apart from the timing of peers and the CM)
+ *	FUZZ_LOG=FILE	log of each call, its arguments and its result, see fuzz_log.c
  *
- * For hours, see docs/security/fuzzing.md.
+ * docs/security/fuzzing.md describes runs of several hours.
  */
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -38,24 +38,24 @@
 #include "fuzz.h"
 
 #define ROUND_OPS	400	/* commands of a thread */
-#define ROUND_ROLES	6	/* preparations, which take their time */
-/* A round that takes longer hangs. */
+#define ROUND_ROLES	6	/* preparations of a thread, which are slow */
+/* Time limit of a round */
 #define ROUND_SECONDS	(60 * TEST_SCALE)
-/* Closing its sessions may take until a driver or the CM has given up a peer. */
+/* Additional limit for closing its sessions: drivers and the CM may wait for a peer. */
 #define CLOSE_SECONDS	(20 * TEST_SCALE)
 #define THREADS		4
 #define SESSIONS	2
-#define PATIENCE	12	/* for a command that has not succeeded yet */
-#define NUDGE_AFTER	3	/* looks at a thread that does not get on */
-/* So often, one after the other, no connection waits to be accepted. */
+#define PATIENCE	12	/* factor of the time until each command has succeeded */
+#define NUDGE_AFTER	3	/* calls of nudge() for a thread without progress */
+/* Consecutive checks of settle() that find no unaccepted connection */
 #define SETTLED		3
 #define MAX_ARG		4096
 
-/* Calls and successes by command; of all rounds. */
+/* Calls and successes by command, in all rounds */
 struct stats {
 	uint32_t calls[64];
 	uint32_t good[64];
-	bool furnished;		/* the round has what it begins with */
+	bool furnished;		/* the round's sessions are open */
 };
 
 static struct stats *stats;
@@ -65,8 +65,8 @@ struct task {
 	pthread_t thread;
 	struct fuzz_session *fs;
 	struct fuzz_step at;
-	int seen;		/* at.nr when it was looked at last, */
-	int waits;		/* and how often it has been that since */
+	int seen;		/* at.nr at the last nudge() */
+	int waits;		/* calls of nudge() since it changed */
 	uint64_t seed;		/* of the thread's random numbers */
 	struct fuzz_random random;
 	int cover;
@@ -76,7 +76,7 @@ static uint8_t *map(size_t len, int prot)
 {
 	uint8_t *p = mmap(NULL, len + 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	/* What is behind it can not be reached. */
+	/* The page behind it stays inaccessible. */
 	if (p == MAP_FAILED || mprotect(p, len, prot))
 		abort();
 	return p;
@@ -95,8 +95,8 @@ static int pick(struct fuzz_random *r)
 }
 
 /*
- * Each step has random numbers of its own: how many the one before took depends on
- * what came of its call.
+ * Restarts the random numbers for a step: the result of a call influences how many of them its
+ * step takes.
  */
 static void draw_again(struct task *t, int nr)
 {
@@ -108,7 +108,7 @@ static void draw_again(struct task *t, int nr)
 	t->random.state = (x ^ x >> 31) | 1;
 }
 
-/* Does a connection of the network namespace's wait to be accepted, or to be one? */
+/* Does a TCP connection of the namespace wait for its handshake or accept? */
 static bool unaccepted(const char *sockets)
 {
 	FILE *f = fopen(sockets, "re");
@@ -116,7 +116,7 @@ static bool unaccepted(const char *sockets)
 	bool found = false;
 	char line[256];
 
-	/* (The round may have used up its files.) */
+	/* The round may have reached its limit of files. */
 	if (!f)
 		return true;
 	while (!found && fgets(line, sizeof(line), f))
@@ -127,10 +127,9 @@ static bool unaccepted(const char *sockets)
 }
 
 /*
- * siw does not survive connections that end before its worker has accepted them
- * (SIW-01). So a round over iWARP has one thread, is not killed, and goes
- * on when that has happened: how long it takes is the host's business. It gives
- * up at last: siw forgets connections that it has no memory for.
+ * siw does not survive connections that end before its worker has accepted them (SIW-01). So a
+ * round over iWARP has one thread, is not killed, and waits here after each connection. The wait
+ * has a limit, as siw never accepts connections for which it has no memory.
  */
 static void settle(void)
 {
@@ -143,7 +142,7 @@ static void settle(void)
 	}
 }
 
-/* Files are read, closed, and what is in memory changes. */
+/* Reads or closes a file, discards or protects a page of memory. */
 static void something_else(struct task *t)
 {
 	struct fuzz_session *fs = t->fs;
@@ -177,7 +176,7 @@ static void something_else(struct task *t)
 	default:
 		if (fd <= 2)
 			break;
-		/* (Another thread may put another file there any time.) */
+		/* Another thread may take the event, or replace the file, before read(). */
 		fcntl(fd, F_SETFL, O_NONBLOCK);
 		if (!abi_ready(fd, 0))
 			break;
@@ -193,7 +192,7 @@ static void something_else(struct task *t)
 static void *fuzz_thread(void *p)
 {
 	struct task *t = p;
-	/* A structure ends where the memory does. */
+	/* The structure ends at the end of the accessible memory. */
 	uint8_t *page = map(MAX_ARG, PROT_READ | PROT_WRITE), *arg;
 	const struct abi_command *c;
 	unsigned long *cover = fuzz_cover_thread(t->cover);
@@ -212,7 +211,7 @@ static void *fuzz_thread(void *p)
 			fuzz_ring(t->fs, &t->random);
 		i = pick(&t->random);
 		c = &abi_commands[i];
-		/* What goes wrong once, goes wrong again, and takes longest. */
+		/* A failed preparation counts three times: it is slow, and likely to fail again. */
 		if (c->role && fuzz_chance(&t->random, 20) && roles++ < ROUND_ROLES) {
 			fuzz_log(&t->at, "prepare for %s", c->name);
 			good = fuzz_prepare(t->fs, &t->random, c->role);
@@ -220,7 +219,7 @@ static void *fuzz_thread(void *p)
 				settle();
 			fuzz_log(&t->at, "= %s", good ? "done" : "in vain");
 			roles += good ? 0 : 2;
-			/* That may have gone another way. */
+			/* The preparation has taken an unknown number of random values. */
 			draw_again(t, ROUND_OPS + nr);
 		}
 		arg = page + MAX_ARG - _IOC_SIZE(c->cmd);
@@ -242,7 +241,7 @@ static void *fuzz_thread(void *p)
 	return NULL;
 }
 
-/* Something to begin with: a connection, and memory. */
+/* Gives a new session a connection and a memory region. */
 static int furnish(struct fuzz_session *fs, bool rings)
 {
 	struct abi_pair pair = { .max_wr = 64, .rings = rings };
@@ -294,8 +293,8 @@ static int open_session(struct fuzz_session *fs, bool rings)
 }
 
 /*
- * Whoever waits for what does not come is told not to. (Others are not disturbed: a
- * connection of siw's that is interrupted ends early, see settle().)
+ * Interrupts a task that has begun no step for some time. An interrupt of others would end
+ * connections over siw early, see settle().
  */
 static void nudge(struct task *t)
 {
@@ -307,7 +306,7 @@ static void nudge(struct task *t)
 		pthread_kill(t->thread, SIGALRM);
 }
 
-/* The end of a round's threads; who can not be told to end hangs. */
+/* Joins the threads. run_round() kills the round if nudge() does not end one. */
 static void join(struct task *tasks, int nr)
 {
 	struct timespec t;
@@ -323,7 +322,6 @@ static void join(struct task *tasks, int nr)
 		}
 }
 
-/* What the environment says, if anything. */
 static long number(const char *name, long otherwise)
 {
 	const char *env = getenv(name);
@@ -331,7 +329,6 @@ static long number(const char *name, long otherwise)
 	return env ? atol(env) : otherwise;
 }
 
-/* The process of a round. */
 static void fuzz_round(uint64_t seed)
 {
 	static struct fuzz_session sessions[SESSIONS];
@@ -345,17 +342,17 @@ static void fuzz_round(uint64_t seed)
 		_exit(4);
 
 	setrlimit(RLIMIT_NOFILE, &files);
-	/* Its handler only: see nudge(). */
+	/* Install the handler of SIGALRM only, for nudge(). */
 	abi_alarm(0);
 	for (i = 0; i < nr; i++)
 		tasks[i].cover = fuzz_cover_open();
-	/* Most rounds are nobody's. */
+	/* Most rounds run without root's rights. */
 	if (fuzz_chance(&r, 80) && abi_become_nobody())
 		_exit(2);
 	for (i = 0; i < SESSIONS; i++)
 		if (open_session(&sessions[i], fuzz_chance(&r, 50)))
 			_exit(3);
-	/* Somebody else's handles and keys, now and then. */
+	/* In some rounds tasks use the handles and keys of session 1 on session 0. */
 	sessions[1].s.fd = fuzz_chance(&r, 10) ? sessions[0].s.fd : sessions[1].s.fd;
 	if (sessions[0].s.iwarp)
 		nr = 1;
@@ -385,7 +382,6 @@ static const char *device_end(void)
 	return device->end ? device->end() : NULL;
 }
 
-/* Returns 0, or what went wrong. */
 static const char *run_round(uint64_t seed)
 {
 	static char why[80];
@@ -420,7 +416,6 @@ static const char *run_round(uint64_t seed)
 	return why;
 }
 
-/* Does everything still work? */
 static const char *sane(struct abi *s)
 {
 	static struct abi_pair pair;
@@ -433,13 +428,12 @@ static const char *sane(struct abi *s)
 	return ret ? "no connection can be made any more" : NULL;
 }
 
-/* Why it can not succeed on this device, or NULL. */
 static const char *impossible(const struct abi_command *c, const struct abi *s)
 {
 	return abi_missing(s, c->needs);
 }
 
-/* How many commands never succeeded that could. */
+/* The number of commands that could succeed, but never did */
 static int nr_never(const struct abi *s)
 {
 	int never = 0;
@@ -469,7 +463,7 @@ static void result(int nr, const char *name, const char *failure)
 	fflush(stdout);
 }
 
-/* Returns NULL, or what went wrong; @left: what is left. */
+/* @left: the message about remaining objects, or NULL */
 static const char *whole_round(uint64_t seed, const struct abi_objects *before, const char **left)
 {
 	const char *failure;
@@ -487,10 +481,10 @@ int fuzz_main(int argc, char **argv, const struct fuzz_device *dev)
 {
 	long seconds = argc > 1 ? atol(argv[1]) : number("FUZZ_SECONDS", 15 * TEST_SCALE);
 	long wanted = number("FUZZ_ROUNDS", 0);
-	/* As a test it does the same every time, as far as it gets. */
+	/* A test always begins with the same seed. */
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : argc > 1 ? time(NULL) : 1000;
 	const char *failure = NULL, *left = NULL, *broken;
-	/* Where everything is slow, a command's turn comes late. */
+	/* On a slow guest some commands succeed late. */
 	long patience = argc > 1 ? 1 : PATIENCE, end, late, now;
 	const struct fuzz_known *known = argc > 2 ? NULL : dev->corpus;
 	struct abi_objects before;
@@ -502,7 +496,7 @@ int fuzz_main(int argc, char **argv, const struct fuzz_device *dev)
 	stats = mmap(NULL, sizeof(*stats), PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	counted = !abi_objects(&before);
-	/* What the device is like */
+	/* nr_never() and print_stats() need the properties of the device. */
 	if (device_begin() || abi_open(&s)) {
 		printf("Bail out! no session\n");
 		return 1;
@@ -527,7 +521,7 @@ int fuzz_main(int argc, char **argv, const struct fuzz_device *dev)
 	fuzz_cover_report();
 	broken = sane(&s);
 	print_stats(&s);
-	/* (Too few rounds for that do not show anything.) */
+	/* A fixed number of rounds may be too few for all commands. */
 	never = seconds && !wanted ? nr_never(&s) : 0;
 
 	result(1, "rounds end", failure);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The fuzzer: all commands with values that mostly make sense.
+# The fuzzer calls all commands with mostly plausible values.
 
 vpath %.c fuzz
 
