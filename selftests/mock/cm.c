@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rdma_cm finds no route before it cancels a query for one, and is slow in both; it says
- * which Q_Key a QP is to have. Only a probe can get at the functions that do so.
+ * Changes rdma_cm by probes: it finds no route before it cancels a query for one, both slowly, and
+ * sets a chosen Q_Key in QPs.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -16,16 +16,16 @@
 
 /* enum rdma_cm_state, which is private */
 #define MOCK_CM_ROUTE_QUERY	3
-/* That there is nothing to cancel */
+/* Limit of the wait for a cancellation */
 #define MOCK_CM_PATIENCE	(20 * HZ)
 
 static DEFINE_MUTEX(mock_cm_lock);		/* mock_cm_ms, mock_cm_probes */
 static unsigned int mock_cm_ms;
 static bool mock_cm_cancelled;
-static struct task_struct *mock_cm_task;	/* it waits, or goes on just now */
+static struct task_struct *mock_cm_task;	/* the task in mock_cm_find() */
 static work_func_t mock_cm_work_handler;
 
-/* In place of rdma_cm's; its work items run one at a time. */
+/* Replaces cma_work_handler() for one call at a time. */
 static void mock_cm_find(struct work_struct *work)
 {
 	unsigned long end = jiffies + MOCK_CM_PATIENCE;
@@ -46,12 +46,12 @@ static int mock_cm_finds(struct kprobe *kp, struct pt_regs *regs)
 	return 1;
 }
 
-/* With one, the probe may send the caller elsewhere. */
+/* Prevents optimization of the kprobe, so that mock_cm_finds() may change the IP. */
 static void mock_cm_found(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
 }
 
-/* It can not sleep here, nor wake up anybody. */
+/* A probe cannot sleep, nor wake up a task. */
 static int mock_cm_cancels(struct kprobe *kp, struct pt_regs *regs)
 {
 	if (regs_get_kernel_argument(regs, 1) != MOCK_CM_ROUTE_QUERY)
@@ -61,7 +61,7 @@ static int mock_cm_cancels(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
-/* Cleared, as register_kprobe() wants them. */
+/* Initialised before each register_kprobe(), which expects cleared members */
 static struct kprobe mock_cm_probes[2];
 
 static int mock_cm_register(void)
@@ -92,7 +92,7 @@ static int mock_cm_register(void)
 	return ret;
 }
 
-/* How many milliseconds; 0: as always. -ENOENT if this kernel has no such functions. */
+/* Sets cm_ms; 0: off. Returns -ENOENT if this kernel lacks the probed functions. */
 int mock_cm_delay(unsigned int ms)
 {
 	int ret = 0;
@@ -106,7 +106,7 @@ int mock_cm_delay(unsigned int ms)
 			unregister_kprobe(&mock_cm_probes[i]);
 		while (READ_ONCE(mock_cm_task))
 			msleep(20);
-		/* It may still have to return from our code. */
+		/* The task may still be returning from mock_cm_find(). */
 		synchronize_rcu_tasks();
 	}
 	if (!ret)
@@ -115,7 +115,10 @@ int mock_cm_delay(unsigned int ms)
 	return ret;
 }
 
-/* InfiniBand's subnet manager knows the group: here there is none, nor IPoIB. */
+/*
+ * InfiniBand's subnet manager supplies the Q_Key of IPoIB's broadcast group. The mock device has
+ * neither, so a probe sets the Q_Key.
+ */
 struct mock_init_attr {
 	struct ib_qp_attr *attr;
 	int *mask;
@@ -141,10 +144,9 @@ static int mock_init_attr_ends(struct kretprobe_instance *ri, struct pt_regs *re
 	return 0;
 }
 
-/* Cleared, as register_kretprobe() wants it. */
+/* Initialised before each register_kretprobe(), which expects cleared members */
 static struct kretprobe mock_init_attr_probe;
 
-/* 0: as always */
 int mock_cm_ud_qkey(unsigned int qkey)
 {
 	int ret = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What tests see and write in debugfs, see mock.h.
+ * The files in debugfs, which mock.h documents.
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
@@ -11,7 +11,7 @@
 
 #include "mock.h"
 
-/* In the order of enum mock_op. */
+/* The order is that of enum mock_op. */
 static const char * const mock_op_names[] = {
 	"alloc_pd", "dealloc_pd", "create_ah", "destroy_ah", "create_cq",
 	"resize_cq", "modify_cq", "destroy_cq", "poll_cq", "req_notify_cq",
@@ -33,7 +33,7 @@ static const char * const mock_kind_names[] = { "qp", "cq", "srq", "pd", "mr", "
 
 static struct dentry *mock_root;
 
-/* Does the operation fail this time? m->lock is held. */
+/* Returns 0 or the errno of this call; m->lock is held. */
 static int mock_gate_result(struct mock_gate *gate)
 {
 	if (!gate->err)
@@ -49,14 +49,13 @@ static int mock_gate_result(struct mock_gate *gate)
 	return -gate->err;
 }
 
-/* An operation begins that cannot wait; m->lock is held. */
+/* Counts a call that cannot wait, and returns its result; m->lock is held. */
 int mock_gate_locked(struct mock_dev *m, enum mock_op op)
 {
 	m->gates[op].calls++;
 	return mock_gate_result(&m->gates[op]);
 }
 
-/* An operation begins: it may wait, and the result may be that it fails. */
 int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep)
 {
 	struct mock_dev *m = to_mock(ibdev);
@@ -81,7 +80,6 @@ int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep)
 	return ret;
 }
 
-/* Copies a line, which ends with the string. */
 static ssize_t mock_line(char *line, size_t size, const char __user *buf, size_t len)
 {
 	if (len >= size)
@@ -159,7 +157,6 @@ static ssize_t mock_stall_write(struct file *file, const char __user *buf, size_
 	return len;
 }
 
-/* One of a few names. */
 static ssize_t mock_choose(u32 *choice, const char * const *names, size_t nr,
 			   const char __user *buf, size_t len)
 {
@@ -213,7 +210,7 @@ static int mock_count_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
-/* An event of the device or of a port is for all handlers that the core has. */
+/* The core calls all handlers for an event of the device or of a port. */
 static void mock_event_dispatch(struct mock_dev *m, u32 type, u32 port)
 {
 	struct ib_event event = { .device = &m->ibdev, .event = type, .element.port_num = port };
@@ -282,7 +279,7 @@ static ssize_t mock_del_write(struct file *file, const char __user *buf, size_t 
 	return ret ?: mock_remove(strim(line)) ?: len;
 }
 
-/* The file's data is what takes the number. */
+/* The file's private data is the function that stores the number. */
 static ssize_t mock_number_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work requests: posted, carried out, completed. All with mock_dev.lock held.
+ * Work requests: posting, execution and completion. The post functions take mock_dev.lock, the
+ * others run under it.
  */
 #include <linux/string.h>
 
 #include "mock.h"
 
-/* Not a status: the receiver has to post something first. */
+/* Not a status: the peer has no posted receive, or is still in INIT. */
 #define MOCK_RNR	(-1)
 
 static struct mock_wqe *mock_wq_push(struct mock_wq *wq)
@@ -26,7 +27,7 @@ static void mock_wq_pop(struct mock_wq *wq)
 	wq->used--;
 }
 
-/* An entry of no bytes means 2^31 of them to some hardware. */
+/* Refuses an SGE of zero bytes, which means 2^31 bytes to some hardware. */
 static bool mock_sges_ok(const struct ib_sge *sge, int num)
 {
 	int i;
@@ -58,7 +59,7 @@ static u64 mock_length(const struct mock_wqe *wqe)
 	return length;
 }
 
-/* Copies between consecutive bytes and the entries of a work request. */
+/* Copies between a buffer and the SGEs of a work request, from @skip bytes on. */
 static bool mock_copy(struct mock_dev *m, struct ib_pd *pd,
 		      const struct mock_wqe *wqe, u64 skip, u8 *data, u64 len, bool to_wqe)
 {
@@ -88,7 +89,7 @@ static bool mock_copy(struct mock_dev *m, struct ib_pd *pd,
 	return true;
 }
 
-/* The entries of one request to those of another, behind the first @skip bytes. */
+/* Copies the SGEs of one request to those of another, behind the first @skip bytes. */
 static enum ib_wc_status mock_copy_across(struct mock_dev *m, struct ib_pd *from_pd,
 					  const struct mock_wqe *from, struct ib_pd *to_pd,
 					  const struct mock_wqe *to, u64 skip)
@@ -135,15 +136,15 @@ static void mock_complete_send(struct mock_qp *qp, const struct mock_wqe *wqe,
 	mock_cq_add(to_mock_cq(qp->ibqp.send_cq), &wc, false);
 }
 
-/* Where the QP's receives come from; NULL: nowhere */
+/* The SRQ of the QP's receives, or NULL */
 static struct mock_srq *mock_srq_of(struct mock_dev *m, struct mock_qp *qp)
 {
 	struct mock_obj *obj;
 	unsigned long i;
 
 	/*
-	 * Hardware is told by each send which SRQ of the domain it is for. The
-	 * kernel's work requests can not say so: take the first.
+	 * XRC sends contain the number of the SRQ, but struct ib_send_wr has no field for it: take
+	 * the first SRQ of the domain.
 	 */
 	if (qp->type == IB_QPT_XRC_TGT) {
 		xa_for_each(&m->objs[MOCK_SRQ], i, obj) {
@@ -156,7 +157,7 @@ static struct mock_srq *mock_srq_of(struct mock_dev *m, struct mock_qp *qp)
 	return qp->srq;
 }
 
-/* Whose memory the peer gets at: an XRC target has no PD, its SRQ has. */
+/* The PD for the peer's accesses; that of the SRQ for an XRC target */
 static struct ib_pd *mock_pd_of(struct mock_dev *m, struct mock_qp *qp)
 {
 	struct mock_srq *srq;
@@ -182,7 +183,7 @@ static void mock_complete_recv(struct mock_dev *m, struct mock_qp *qp,
 	wc->qp = &qp->ibqp;
 	wc->port_num = 1;
 	mock_wq_pop(rq);
-	/* An XRC target's completions belong to its SRQ. */
+	/* Completions of an XRC target use the CQ of its SRQ. */
 	if (qp->type == IB_QPT_XRC_TGT)
 		cq = srq->ibsrq.ext.cq;
 	mock_cq_add(to_mock_cq(cq), wc, solicited);
@@ -197,7 +198,7 @@ static bool mock_is_ud(const struct mock_qp *qp)
 	return qp->type == IB_QPT_UD || qp->type == IB_QPT_GSI;
 }
 
-/* A global route header in front of what a UD QP receives */
+/* Writes a GRH in front of a message for a UD QP. */
 static bool mock_put_grh(struct mock_dev *m, struct mock_qp *qp, const struct mock_wqe *recv,
 			 const struct mock_wqe *send)
 {
@@ -215,7 +216,7 @@ static bool mock_has_imm(const struct mock_wqe *wqe)
 	return wqe->opcode == IB_WR_SEND_WITH_IMM || wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* Delivers to the receive queue. @data: with what the send carries */
+/* Completes a receive of @dest. @data: with the message; false: RDMA with immediate data */
 static int mock_deliver(struct mock_dev *m, struct mock_qp *qp,
 			struct mock_qp *dest, const struct mock_wqe *wqe, bool data)
 {
@@ -324,7 +325,7 @@ static int mock_execute(struct mock_dev *m, struct mock_qp *qp, const struct moc
 	int ret;
 
 	dest = mock_qp_find(m, ud ? wqe->qpn : qp->attr.dest_qp_num);
-	/* A peer that connects just now gets ready. */
+	/* The peer is connecting: mock_qp_go() retries the send. */
 	if (dest && reliable && dest->state == IB_QPS_INIT)
 		return MOCK_RNR;
 	if (!dest || wqe->lost || !mock_can_receive(dest, qp) ||
@@ -353,7 +354,7 @@ static int mock_execute(struct mock_dev *m, struct mock_qp *qp, const struct moc
 	return ret == MOCK_RNR && !reliable ? IB_WC_SUCCESS : ret;
 }
 
-/* Carries out what is in the send queue, as far as it gets. */
+/* Executes the send queue until it is empty, fails, or lacks a receive of the peer. */
 static void mock_run(struct mock_dev *m, struct mock_qp *qp)
 {
 	struct mock_wqe *wqe;
@@ -377,7 +378,6 @@ static void mock_run(struct mock_dev *m, struct mock_qp *qp)
 		mock_flush(qp);
 }
 
-/* Completes what is posted on a QP in the error state. */
 void mock_flush(struct mock_qp *qp)
 {
 	struct mock_dev *m = to_mock(qp->ibqp.device);
@@ -396,7 +396,7 @@ void mock_flush(struct mock_qp *qp)
 	qp->last_wqe = true;
 }
 
-/* Something has been posted that senders to @qp, or to QPs with @srq, wait for. */
+/* Runs senders that wait for a receive of @qp, or of QPs with @srq. */
 void mock_run_senders(struct mock_dev *m, struct mock_qp *qp, struct mock_srq *srq)
 {
 	struct mock_qp *peer, *dest;
@@ -426,7 +426,7 @@ static int mock_fill_inline(struct mock_wqe *wqe)
 		return -EINVAL;
 	for (i = 0; i < wqe->num_sge; i++) {
 		memcpy(wqe->data + at, (void *)(uintptr_t)wqe->sge[i].addr, wqe->sge[i].length);
-		/* What is in one piece now looks so. */
+		/* The copy is contiguous, so the addresses must be, too. */
 		wqe->sge[i].addr = base + at;
 		at += wqe->sge[i].length;
 	}
@@ -489,7 +489,7 @@ int mock_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct
 	mock_post_slowly(m, MOCK_OP_post_send);
 	spin_lock_irqsave(&m->lock, flags);
 	for (; wr && !ret; wr = wr->next) {
-		/* What has been posted before the failure stays. */
+		/* Requests before a failure stay posted. */
 		*bad = wr;
 		ret = mock_gate_locked(m, MOCK_OP_post_send);
 		if (!ret && qp->state < IB_QPS_RTS)
@@ -533,7 +533,7 @@ int mock_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct
 	*bad = wr;
 	if (ret)
 		return ret;
-	/* As drivers do it: a change of the state does not wait for who has looked. */
+	/* As in other drivers, mock_modify_qp() may run between this check and the lock. */
 	if (READ_ONCE(qp->state) == IB_QPS_RESET)
 		return -EINVAL;
 	mock_post_slowly(m, MOCK_OP_post_recv);

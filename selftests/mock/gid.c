@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whoever gives up a GID is slow. That is ib_core's, not the driver's, hence a probe:
- * one call at a time of rdma_put_gid_attr() sleeps first, for whatever device it is.
+ * Makes rdma_put_gid_attr() slow. The function is in ib_core, hence a probe: one call at a time
+ * sleeps first, for GIDs of any device.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -16,9 +16,9 @@
 
 static DEFINE_MUTEX(mock_put_gid_lock);		/* mock_put_gid_ms */
 static unsigned int mock_put_gid_ms;
-static struct task_struct *mock_put_gid_task;	/* it sleeps, or goes on just now */
+static struct task_struct *mock_put_gid_task;	/* the task in mock_put_gid() */
 
-/* In place of rdma_put_gid_attr(), in its context. */
+/* Replaces rdma_put_gid_attr(), in the context of its caller. */
 static void mock_put_gid(const struct ib_gid_attr *attr)
 {
 	if (preemptible() && !rcu_preempt_depth())
@@ -35,14 +35,13 @@ static int mock_put_gid_begins(struct kprobe *kp, struct pt_regs *regs)
 	return 1;
 }
 
-/* With one, the probe may send the caller elsewhere. */
+/* Prevents optimization of the kprobe, so that mock_put_gid_begins() may change the IP. */
 static void mock_put_gid_ends(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
 }
 
 static struct kprobe mock_put_gid_probe;
 
-/* How many milliseconds; 0: as always. */
 int mock_put_gid_delay(unsigned int ms)
 {
 	int ret = 0;
@@ -59,7 +58,7 @@ int mock_put_gid_delay(unsigned int ms)
 		unregister_kprobe(&mock_put_gid_probe);
 		while (READ_ONCE(mock_put_gid_task))
 			msleep(20);
-		/* It may still have to return from our code. */
+		/* The task may still be returning from mock_put_gid(). */
 		synchronize_rcu_tasks();
 	}
 	if (!ret)

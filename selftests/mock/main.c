@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices: made, described to the core, removed.
+ * Creation, registration and removal of devices.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -90,7 +90,7 @@ static int mock_del_gid(const struct ib_gid_attr *attr, void **context)
 	return 0;
 }
 
-/* Nothing knows the device any more. */
+/* The core calls it when all references to the device have been dropped. */
 static void mock_dealloc_driver(struct ib_device *ibdev)
 {
 	struct mock_dev *m = to_mock(ibdev);
@@ -198,7 +198,7 @@ static const struct ib_device_attr mock_attr = {
 	.kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG,
 };
 
-/* What can be chosen for a device when it is made. */
+/* Options of a device other than its limits */
 struct mock_options {
 	u32 driver;
 	u32 srq;
@@ -300,7 +300,7 @@ static void mock_init(struct mock_dev *m, const struct mock_options *o)
 
 int mock_create(const char *name, const char *netdev, char *options)
 {
-	/* One that rdma_ep knows, and of which no kernel module finds devices. */
+	/* rdma_ep supports mlx5, and no module searches devices by this id. */
 	struct mock_options o = { .driver = RDMA_DRIVER_MLX5, .srq = 1, .xrc = 1 };
 	struct mock_dev *m;
 	int ret;
@@ -332,19 +332,19 @@ int mock_create(const char *name, const char *netdev, char *options)
 	return 0;
 
 err:
-	/* Leads to mock_dealloc_driver(). */
+	/* Calls mock_dealloc_driver(). */
 	ib_dealloc_device(&m->ibdev);
 	return ret;
 }
 
-/* Returns when the device is gone, whoever removes it. */
+/* Returns when the device has been removed, even if another task removes it. */
 int mock_remove(const char *name)
 {
 	struct mock_dev *m, *found = NULL;
 
 	mutex_lock(&mock_lock);
 	list_for_each_entry(m, &mock_devs, entry) {
-		/* (It has no name before.) */
+		/* A device has no name before its registration. */
 		if (!ib_device_try_get(&m->ibdev))
 			continue;
 		if (!strcmp(name, dev_name(&m->ibdev.dev))) {
@@ -424,9 +424,9 @@ static void __exit mock_module_exit(void)
 {
 	unregister_netdevice_notifier(&mock_netdev_nb);
 	mock_remove_all();
-	/* Somebody else may be removing one. */
+	/* Another task may be removing a device. */
 	wait_event(mock_gone, mock_none_left());
-	/* It may be in mock_dealloc_driver() yet. */
+	/* That task may still be returning from mock_dealloc_driver(). */
 	synchronize_rcu_tasks();
 	mock_control_cleanup();
 }

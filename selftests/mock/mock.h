@@ -2,51 +2,49 @@
 /*
  * rdma_ep_mock: an RDMA device (RoCE v1, port 1) whose behaviour tests choose.
  *
- * What is sent arrives at once: a send is carried out inside ib_post_send(), by
- * copying to the QP of the same device that it names. So every connection is to
- * the device itself; the CM's messages get back to it, too. What is posted is taken
- * as it is, whatever it names, but for entries of no bytes.
+ * ib_post_send() executes a send at once: it copies to the destination QP, which is on the same
+ * device. So every connection is to the device itself, and the CM's messages return to it, too.
+ * A post does not check keys and addresses, but refuses an SGE of zero bytes.
  *
- * Control is in debugfs, below rdma_ep_mock/:
+ * Control is in debugfs, below rdma_ep_mock/. The files in this folder concern all devices:
  *
- *  new		write "NAME NETDEV [KEY=VALUE]...": make a device. Keys: the limits
+ *  new		write "NAME NETDEV [KEY=VALUE]...": create a device. Keys: the limits
  *		of struct ib_device_attr (max_qp_wr=8), driver (enum
- *		rdma_driver_id), caps (see below), srq, xrc (0: has none), ib_port
- *		(1: there is a port 2, of InfiniBand, whose QPs can be modified)
- *  del		write "NAME": remove it
- *  put_gid_ms	write "MS": whoever gives up a reference to a GID, one at a time,
- *		takes so long; 0 ends it. Of any device
- *  cm_ms	write "MS": rdma_cm finds no route of any id before it cancels a query
- *		for one, which takes so long; 0 ends it
- *  ud_qkey	write "QKEY": rdma_cm has QPs of unconnected ids use it, as it does with
- *		the one of IPoIB's broadcast group; 0 ends it. Of any device
- *  post_ms	write "MS": a post to a QP takes so long in the driver, or until 0 is
- *		written; NAME/stall/post_send and post_recv tell how many do. Of any
- *		device
- *  after_ms	write "MS": the same of what a send leaves to a softirq: its caller gets
- *		there when he has let go of the lock
- *  NAME/context	where completion and event handlers are called: "post": inside
- *		ib_post_*, no lock held; "locked": the same with a spinlock held
- *		and interrupts off; "irq": in hard interrupt context (default);
+ *		rdma_driver_id), srq, xrc (0: not supported), ib_port (1: the
+ *		device has an InfiniBand port 2, for which QPs can be modified)
+ *  del		write "NAME": remove the device
+ *  put_gid_ms	write "MS": rdma_put_gid_attr() sleeps this long, in one task at a
+ *		time; 0: off
+ *  cm_ms	write "MS": rdma_cm finds no route before it cancels a query for one,
+ *		or 20 seconds have passed; the cancellation takes MS; 0: off
+ *  ud_qkey	write "QKEY": rdma_cm sets this Q_Key in QPs of unconnected ids, as it
+ *		does with that of IPoIB's broadcast group; 0: off
+ *  post_ms	write "MS": a post to a QP takes this long in the driver, or until 0 is
+ *		written; NAME/stall/post_send and post_recv contain the number
+ *		of such posts
+ *  after_ms	write "MS": a softirq after a send takes this long; a sender that holds
+ *		a lock with softirqs off runs it after the unlock
+ *  NAME/context	context of completion and event handlers: "post": inside
+ *		ib_post_*, without a lock; "locked": the same with a spinlock
+ *		held and interrupts off; "irq": hard interrupt (default);
  *		"work": process context
- *  NAME/caps	what becomes of the size that a queue is to have: "exact";
- *		"more": twice as much, and says so; "unwritten": the same, but
- *		says so only when it is queried; "silent": never says so
+ *  NAME/caps	granted sizes of queues: "exact"; "more": twice the size;
+ *		"unwritten": the same, but only a query returns it; "silent":
+ *		the same, but no operation returns it
  *  NAME/event	write "TYPE qp|cq|srq|port|device NUMBER": raise an
  *		asynchronous event (enum ib_event_type)
- *  NAME/last	numbers of the last QP, CQ and SRQ that were made
- *  NAME/count	how many objects of each kind there are, without the core's own
+ *  NAME/last	read: numbers of the last created QP, CQ and SRQ
+ *  NAME/count	read: number of objects of each kind, without the core's own
  *		(GSI QP, its CQ and PD)
- *  NAME/fail/OP	write "ERRNO [TIMES [AFTER]]": the operation fails, after it
- *		has worked AFTER times; 0 ends it. Read: how often it has been
- *		called
- *  NAME/stall/OP	write "CALLS": so many calls wait until 0 is written, later
- *		ones do not. Read: how many wait. Operations of the data path
- *		can not wait
+ *  NAME/fail/OP	write "ERRNO [TIMES [AFTER]]": the operation fails TIMES times
+ *		(default -1: always), after AFTER successes; 0: off. Read: number
+ *		of calls
+ *  NAME/stall/OP	write "CALLS": the next CALLS calls wait until 0 is written.
+ *		Read: number of waiting calls. Operations of the data path
+ *		cannot wait
  *
- * Locks: mock_dev.lock is held over everything that looks at queues, states and
- * objects; it may be taken in any context. What goes away is taken out of its table
- * first, and then the lock is taken: nobody looks at it any more.
+ * Locks: mock_dev.lock protects queues, states and objects, in any context. A destruction removes
+ * the object from its table, and then takes the lock, after which no other task uses the object.
  */
 #ifndef RDMA_EP_MOCK_H
 #define RDMA_EP_MOCK_H
@@ -61,7 +59,7 @@
 
 #define MOCK_MAX_SGE	8
 #define MOCK_MAX_INLINE	128
-/* Memory of the kernel, by its address: what hardware calls a reserved key. */
+/* The reserved lkey: an SGE with it contains a kernel address. */
 #define MOCK_LOCAL_LKEY	0x1d00
 
 /* Operations that can fail and stall; control.c has their names. */
@@ -100,15 +98,15 @@ enum mock_op {
 };
 
 /**
- * struct mock_gate - what happens to an operation
+ * struct mock_gate - failures and waits of an operation
  * @dev: device
- * @calls: how often it has been called
- * @err: errno that it fails with, or 0
- * @times: how often it still does, -1: always
- * @after: how often it works before it fails
- * @stall: how many more calls are to wait
- * @held: those that wait are to go on waiting
- * @waiting: how many calls wait
+ * @calls: number of calls so far
+ * @err: errno of the failures, or 0
+ * @times: number of remaining failures, -1: no limit
+ * @after: number of calls before the first failure
+ * @stall: number of further calls that must wait
+ * @held: waiting calls stay waiting
+ * @waiting: number of waiting calls
  */
 struct mock_gate {
 	struct mock_dev *dev;
@@ -155,18 +153,18 @@ enum mock_kind {
  * @dir: directory of its files
  * @context: enum mock_context
  * @caps: enum mock_caps
- * @lock: everything below
+ * @lock: protects the members below
  * @objs: QPs, CQs and SRQs by number
- * @next: where to look for free numbers
- * @last: last numbers given
- * @count: objects
- * @base: those that the core made at the beginning
+ * @next: start of the search for a free number
+ * @last: last allocated numbers
+ * @count: numbers of objects
+ * @base: numbers of the core's own objects
  * @mrs: memory regions by key
- * @next_key: where to look for a free key
- * @raised: objects whose handlers are to be called
- * @irq_work: calls them
+ * @next_key: start of the search for a free key
+ * @raised: objects with pending handlers
+ * @irq_work: calls the handlers
  * @work: the same
- * @after: what a send leaves to be done
+ * @after: softirq after a send (after_ms)
  * @idle: woken when handlers have returned, and when a gate changes
  * @gates: operations
  */
@@ -195,12 +193,12 @@ struct mock_dev {
 };
 
 /**
- * struct mock_obj - what QPs, CQs and SRQs have in common
- * @kind: which of them it is
+ * struct mock_obj - common part of QPs, CQs and SRQs
+ * @kind: MOCK_QP, MOCK_CQ or MOCK_SRQ
  * @num: number
- * @entry: in mock_dev.raised while @events or @comp
- * @events: bit mask of events to report
- * @comp: CQ: call the completion handler
+ * @entry: in mock_dev.raised while @events or @comp is set
+ * @events: bit mask of pending events
+ * @comp: CQ: the completion handler is pending
  * @calls: handlers that are running
  */
 struct mock_obj {
@@ -225,7 +223,7 @@ struct mock_xrcd {
  * @ibah: the core's
  * @sgid: source
  * @dgid: destination
- * @here: the destination is this device
+ * @here: the destination is on this device
  */
 struct mock_ah {
 	struct ib_ah ibah;
@@ -237,12 +235,12 @@ struct mock_ah {
 /**
  * struct mock_mr - memory region over user memory
  * @ibmr: the core's
- * @mm: whose memory it is
- * @pages: pinned
- * @nr_pages: how many
- * @map: where the kernel sees the first one
- * @start: where it sees the first byte
- * @writable: may be written
+ * @mm: address space that is charged
+ * @pages: pinned pages
+ * @nr_pages: their number
+ * @map: kernel address of the first page
+ * @start: kernel address of the first byte
+ * @writable: the pages are pinned for writing
  * @access: IB_ACCESS_*
  */
 struct mock_mr {
@@ -258,7 +256,7 @@ struct mock_mr {
 
 /**
  * struct mock_wqe - a work request
- * @id: what its completion brings back
+ * @id: wr_id of its completion
  * @opcode: send: enum ib_wr_opcode
  * @flags: send: enum ib_send_flags
  * @num_sge: entries of @sge
@@ -272,7 +270,7 @@ struct mock_mr {
  * @qkey: UD
  * @sgid: UD: source
  * @dgid: UD: destination
- * @lost: UD: goes to nobody
+ * @lost: UD: the destination is not on this device
  * @data: inline data
  */
 struct mock_wqe {
@@ -331,13 +329,13 @@ struct mock_srq {
  * @xrcd: XRC target: domain
  * @sq: sends
  * @rq: receives
- * @cap: what queries tell
+ * @cap: result of queries
  * @type: type
  * @state: state
- * @sig_all: all sends complete
- * @running: sends are being carried out further up the stack
- * @last_wqe: the event that the last receive is done has been raised
- * @attr: what it has been modified to
+ * @sig_all: all sends generate a completion
+ * @running: mock_run() executes its sends
+ * @last_wqe: IB_EVENT_QP_LAST_WQE_REACHED has been raised
+ * @attr: attributes that modify_qp has set
  */
 struct mock_qp {
 	struct ib_qp ibqp;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory regions, and what keys mean.
+ * Memory regions and their keys.
  */
 #include <linux/capability.h>
 #include <linux/mm.h>
@@ -25,7 +25,7 @@ struct ib_mr *mock_get_dma_mr(struct ib_pd *ibpd, int access)
 	return &mr->ibmr;
 }
 
-/* Against the limit of the caller, as the core's code for drivers does. */
+/* Charges RLIMIT_MEMLOCK of the caller, as ib_umem_get() does. */
 static int mock_mr_charge(struct mock_mr *mr)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
@@ -147,7 +147,7 @@ struct ib_mr *mock_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	return ret ? ERR_PTR(ret) : mock_mr_new(ibpd, start, length, iova, access);
 }
 
-/* Does not look at what the memory is pinned for, as some drivers do not. */
+/* Like some drivers, it does not check whether the pages are pinned for writing. */
 struct ib_mr *mock_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				 u64 length, u64 iova, int access,
 				 struct ib_pd *ibpd, struct ib_udata *udata)
@@ -177,7 +177,7 @@ int mock_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 		if (ret)
 			return ret;
 		xa_erase(&m->mrs, ibmr->lkey >> 8);
-		/* Who has found it is done with it. */
+		/* A holder of the lock may still use the region. */
 		spin_lock_irq(&m->lock);
 		spin_unlock_irq(&m->lock);
 		mock_mr_unpin(mr);
@@ -202,7 +202,7 @@ static u8 *mock_mr_at(struct mock_dev *m, struct ib_pd *pd, u32 key, u64 addr,
 	return mr->start + offset;
 }
 
-/* Where the kernel sees an entry, or NULL; m->lock is held. */
+/* The kernel address of an SGE, or NULL; m->lock is held. */
 u8 *mock_local(struct mock_dev *m, struct ib_pd *pd, const struct ib_sge *sge, bool write)
 {
 	if (sge->lkey == MOCK_LOCAL_LKEY)
@@ -211,7 +211,7 @@ u8 *mock_local(struct mock_dev *m, struct ib_pd *pd, const struct ib_sge *sge, b
 			  write ? IB_ACCESS_LOCAL_WRITE : 0);
 }
 
-/* The same for what the peer names. */
+/* The kernel address of memory that the peer accesses, or NULL; m->lock is held. */
 u8 *mock_remote(struct mock_dev *m, struct ib_pd *pd, u32 rkey, u64 addr, u64 length, int access)
 {
 	return mock_mr_at(m, pd, rkey, addr, length, access);

@@ -6,7 +6,7 @@
 
 #include "mock.h"
 
-/* @max: limit without what the core made; -ENOMEM if it is reached */
+/* @max: limit, without the core's own objects. Returns -ENOMEM at the limit. */
 int mock_count_add(struct mock_dev *m, enum mock_kind kind, int max)
 {
 	unsigned long flags;
@@ -30,7 +30,7 @@ void mock_count_sub(struct mock_dev *m, enum mock_kind kind)
 	spin_unlock_irqrestore(&m->lock, flags);
 }
 
-/* @num: number that it must have, or 0 */
+/* @num: required number, or 0 for any */
 int mock_obj_add(struct mock_dev *m, struct mock_obj *obj, enum mock_kind kind, u32 num)
 {
 	int ret;
@@ -61,7 +61,7 @@ static bool mock_obj_idle(struct mock_dev *m, struct mock_obj *obj)
 	return idle;
 }
 
-/* Afterwards no handler of the object runs, and none will. */
+/* No handler of the object runs after this. */
 void mock_obj_del(struct mock_dev *m, struct mock_obj *obj)
 {
 	xa_erase(&m->objs[obj->kind], obj->num);
@@ -109,7 +109,7 @@ static void mock_call(struct mock_dev *m, struct mock_obj *obj, u32 events, bool
 		mock_call_event(m, obj, __ffs(events));
 }
 
-/* An object's handlers are to be called; m->lock is held. */
+/* Schedules or calls the pending handlers of an object; m->lock is held. */
 static void mock_raised(struct mock_dev *m, struct mock_obj *obj)
 {
 	u32 events = obj->events;
@@ -125,10 +125,10 @@ static void mock_raised(struct mock_dev *m, struct mock_obj *obj)
 	mock_call(m, obj, events, comp);
 }
 
-/* m->lock is held; followed by mock_unlock(). */
+/* m->lock is held. The caller releases it by mock_unlock(). */
 void mock_raise(struct mock_dev *m, struct mock_obj *obj, enum ib_event_type event)
 {
-	/* Events that no bit mask has a place for are not collected. */
+	/* Events without a bit in the mask are reported at once. */
 	if (event >= BITS_PER_TYPE(obj->events)) {
 		mock_call_event(m, obj, event);
 		return;
@@ -137,7 +137,7 @@ void mock_raise(struct mock_dev *m, struct mock_obj *obj, enum ib_event_type eve
 	mock_raised(m, obj);
 }
 
-/* Calls all handlers that are to be called, in the context of the caller. */
+/* Calls all pending handlers in the context of the caller. */
 void mock_dispatch(struct mock_dev *m)
 {
 	struct mock_obj *obj;
@@ -175,7 +175,7 @@ void mock_work(struct work_struct *work)
 	mock_dispatch(container_of(work, struct mock_dev, work));
 }
 
-/* Leaves m->lock, and has the handlers called that are to be. */
+/* Releases m->lock, and lets the pending handlers run in the chosen context. */
 void mock_unlock(struct mock_dev *m, unsigned long flags)
 	__releases(&m->lock)
 {
@@ -197,7 +197,7 @@ void mock_unlock(struct mock_dev *m, unsigned long flags)
 	}
 }
 
-/* How deep a queue really is, what the driver says, and what a query says. */
+/* Depth of a queue in the driver, in the results of its creation and of a query */
 u32 mock_depth(struct mock_dev *m, u32 wanted)
 {
 	return m->caps == MOCK_CAPS_EXACT ? wanted : 2 * wanted;
@@ -222,7 +222,7 @@ int mock_wq_init(struct mock_wq *wq, u32 size)
 	return wq->ring ? 0 : -ENOMEM;
 }
 
-/* A completion; m->lock is held. */
+/* Adds a completion; m->lock is held. */
 void mock_cq_add(struct mock_cq *cq, const struct ib_wc *wc, bool solicited)
 {
 	struct mock_dev *m = to_mock(cq->ibcq.device);
@@ -302,7 +302,7 @@ int mock_resize_cq(struct ib_cq *ibcq, MOCK_CQE_TYPE cqe, struct ib_udata *udata
 	return ret;
 }
 
-/* Taken, and without effect. */
+/* Accepts the values without effect. */
 int mock_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 {
 	return MOCK_GATE(ibcq->device, modify_cq);
@@ -322,7 +322,7 @@ int mock_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
-/* Of what has failed only what must be there is filled in, as hardware's drivers do. */
+/* Like drivers of hardware, fills in only the mandatory members of a failed completion. */
 static void mock_fill_wc(struct ib_wc *wc, const struct ib_wc *cqe)
 {
 	if (cqe->status == IB_WC_SUCCESS) {

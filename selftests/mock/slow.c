@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Posts that take long: in the driver, and in what it leaves to a softirq, which a caller
- * with softirqs off runs when he has let go of his lock (as with rxe on Linux 6.1).
+ * Makes posts slow: in the driver, or in a softirq after the post. A caller with softirqs off
+ * runs that softirq after its unlock, as with rxe on Linux 6.1.
  */
 #include <linux/delay.h>
 
@@ -20,19 +20,17 @@ static int mock_set_ms(unsigned int *to, unsigned int ms)
 	return 0;
 }
 
-/* 0: as always. */
 int mock_post_delay(unsigned int ms)
 {
 	return mock_set_ms(&mock_post_ms, ms);
 }
 
-/* The same. */
 int mock_after_delay(unsigned int ms)
 {
 	return mock_set_ms(&mock_after_ms, ms);
 }
 
-/* It spins, as nobody may sleep here. */
+/* Posts and softirqs must not sleep, so this spins. */
 static void mock_spin(struct mock_dev *m, enum mock_op op, unsigned int *ms)
 {
 	struct mock_gate *gate = &m->gates[op];

@@ -8,7 +8,7 @@
 
 #include "mock.h"
 
-/* Queue pair number of the core's own, for the CM's messages */
+/* Number of the core's own QP, for the CM's messages */
 #define MOCK_GSI_QPN	1
 
 int mock_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
@@ -28,7 +28,6 @@ int mock_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	return ret;
 }
 
-/* Is it an address of this device? */
 static bool mock_is_here(struct ib_device *ibdev, const union ib_gid *gid)
 {
 	const struct ib_gid_attr *attr;
@@ -48,7 +47,7 @@ int mock_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init, struct ib
 	int ret = mock_gate(ibah->device, MOCK_OP_create_ah,
 			    init->flags & RDMA_CREATE_AH_SLEEPABLE);
 
-	/* (InfiniBand's may be without.) */
+	/* Address handles of an InfiniBand port may have no GRH. */
 	if (!ret && !grh->sgid_attr)
 		ret = -EOPNOTSUPP;
 	if (!ret)
@@ -192,7 +191,7 @@ static void mock_qp_go(struct mock_dev *m, struct mock_qp *qp, enum ib_qp_state 
 	default:
 		break;
 	}
-	/* Who waits for this one to receive looks again. */
+	/* Senders may wait until this QP can receive. */
 	mock_run_senders(m, qp, NULL);
 }
 
@@ -259,7 +258,7 @@ int mock_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	return 0;
 }
 
-/* Multicasts are not delivered: the core counts who is attached. */
+/* Multicasts are not delivered. The core counts the attachments. */
 int mock_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	return MOCK_GATE(ibqp->device, attach_mcast);
