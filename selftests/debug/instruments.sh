@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The first test on a debug kernel: is all that should watch the others there, and
-# on? (That each can see something is shown by "KERNEL=debug rig selftest".) Then
-# what has been lost so far is forgotten, so that leaks.sh finds only what the
-# tests lose.
+# The first test on a debug kernel: checks that all instruments exist and are on.
+# ("KERNEL=debug rig selftest" shows that each detects errors.) Then it clears kmemleak,
+# so that leaks.sh finds only leaks of the tests.
 
 D=/sys/kernel/debug
 tests=0
@@ -24,13 +23,13 @@ symbol()
 	grep -q " $1\$" /proc/kallsyms
 }
 
-# What the module calls for every access, or branch.
+# module_calls MODULE FUNCTION: does the module call this function of an instrument?
 module_calls()
 {
 	nm -u "$(modinfo -n "$1")" | grep -q " $2"
 }
 
-# Without a second one nothing is concurrent but by preemption.
+# On a single CPU only preemption makes tasks concurrent.
 cpus()
 {
 	(($(nproc) == GUEST_CPUS))
@@ -41,7 +40,7 @@ lockdep()
 	grep -q 'debug_locks: *1' /proc/lockdep_stats
 }
 
-# The next allocation of this shell fails, and with it the command.
+# The next allocation of the subshell fails, and with it open(2).
 fail_nth()
 {
 	! (echo 1 > /proc/self/fail-nth && : < /dev/infiniband/rdma_ep) &&

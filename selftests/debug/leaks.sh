@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The last test on a debug kernel: did lockdep watch until now, and has memory
-# been lost since instruments.sh? What kmemleak found goes to /results/kmemleak,
-# which the host judges as it does the kernel's log.
+# The last test on a debug kernel: is lockdep still on, and has memory leaked since
+# instruments.sh? The objects that kmemleak has found are written to /results/kmemleak,
+# which the host judges like the kernel's log.
 
 LEAKS=/sys/kernel/debug/kmemleak
 tests=0
@@ -17,15 +17,15 @@ result()
 	echo "${not}ok $((++tests)) $2"
 }
 
-# kmemleak reports objects that are at least 5 seconds old, and unreferenced in two scans.
+# kmemleak reports objects that are at least 5 seconds old and unreferenced in two scans.
 scan()
 {
 	sleep 6
 	echo scan > $LEAKS && sleep 1 && echo scan > $LEAKS
 }
 
-# lockdep ends with its first report, and with KASAN's: the host knows those of the drivers,
-# and any other fails the run.
+# A report of lockdep or KASAN turns lockdep off. The host accepts known reports of drivers, and
+# any other report fails the run.
 if grep -q 'debug_locks: *1' /proc/lockdep_stats; then
 	result 0 "lockdep is still on"
 elif dmesg | grep -qE 'WARNING:|BUG:'; then
@@ -33,8 +33,8 @@ elif dmesg | grep -qE 'WARNING:|BUG:'; then
 else
 	result 1 "lockdep is still on"
 fi
-# An object that only the module's memory points to is lost without it. So one scan, which
-# reads all memory in use, finds those and the others.
+# An object that only the module's memory references is unreferenced after rmmod. So one scan,
+# which reads all memory in use, finds these objects as well.
 rmmod rdma_ep
 result $? "rmmod rdma_ep"
 rdma link delete "$RDMA_DEV" && modprobe -r "${DEVICE/rxe/rdma_rxe}"
