@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What single calls cost, and what a system call costs that does nothing. */
+/* Measures single calls, and getppid(2) for comparison. */
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "bench.h"
@@ -30,7 +30,7 @@ void bench_calls(void)
 			bench_fail("ibv_req_notify_cq");
 	bench_result("call_notify", bench_end(start), n);
 
-	/* Few enough for the queue, whose entries no message takes. */
+	/* Stay within the queue's entries, as no message consumes a receive. */
 	start = bench_begin();
 	for (i = 0; i < TIMES; i++)
 		bench_post_recv(pair.active->qp, pair.active_mr, 64, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Endpoints without traffic: what they cost to make, to connect, to hold. */
+/* Measures endpoints without traffic: creation, connection, and memory. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,7 @@
 #define BATCH	64
 
 /*
- * What has never been there: the first endpoint of a process, with all that a
- * library has to find out before it, and its end.
+ * Creates and destroys the first endpoint of a process, with all initialisation of the library.
  */
 void bench_create_first(void)
 {
@@ -24,9 +23,8 @@ void bench_create_first(void)
 }
 
 /*
- * Another endpoint lives meanwhile, as in every program that this matters to: the
- * device and its PD are there. So many at a time that nothing of what has been
- * destroyed can be used again.
+ * Another endpoint exists meanwhile, as in typical programs, so the device is open and its PD
+ * exists. All endpoints are created before the first is destroyed, so no object is reused.
  */
 void bench_create(void)
 {
@@ -57,7 +55,6 @@ struct server {
 	unsigned int n;
 };
 
-/* A server that serves one after the other. */
 static void *serve(void *arg)
 {
 	struct server *server = arg;
@@ -66,7 +63,7 @@ static void *serve(void *arg)
 	for (i = 0; i < server->n; i++) {
 		struct rdma_cm_id *id = bench_accept(server->listener);
 
-		/* The client's disconnection completes its ... */
+		/* Over RoCE the client's rdma_disconnect() waits for this one. */
 		rdma_disconnect(id);
 		rdma_destroy_ep(id);
 	}
@@ -96,7 +93,7 @@ static void *connect_again_and_again(void *arg)
 	return NULL;
 }
 
-/* All of a connection's life, @threads clients at a time. */
+/* Whole lives of connections, in @threads clients at a time */
 static void cycles(const char *name, const char *port, unsigned int threads, unsigned int n)
 {
 	struct ibv_qp_init_attr attr = bench_attr(BENCH_DEPTH);
@@ -147,7 +144,7 @@ void bench_rate_8(void)
 	cycles("rate_8", "7104", 8, bench_times(20, 4));
 }
 
-/* What the whole system has in use, KiB. */
+/* Used memory of the whole system, in KiB */
 static long memory_in_use(void)
 {
 	long total = 0, available = 0, value;
@@ -167,7 +164,7 @@ static long memory_in_use(void)
 	return total - available;
 }
 
-/* With small queues: 10,000 of the others do not fit into a guest. */
+/* The queues are small: 10,000 endpoints of BENCH_DEPTH do not fit into a guest's memory. */
 void bench_idle(void)
 {
 	static const unsigned int steps[] = { 10, 1000, 10000 };
@@ -195,7 +192,7 @@ void bench_idle(void)
 				printf("none idle_%u\n", steps[step]);
 			break;
 		}
-		/* There is room for the next ones. */
+		/* Destroy the extra endpoints, which have shown that the measured ones fit. */
 		while (held > steps[step])
 			rdma_destroy_ep(ids[--held]);
 		after = memory_in_use();

@@ -169,7 +169,7 @@ void bench_end_pairs(struct bench_pair *pairs, unsigned int n, struct rdma_cm_id
 {
 	unsigned int i;
 
-	/* Without disconnecting first: that waits for the other end, which is ours. */
+	/* rdma_disconnect() waits for the other end, which this thread has not disconnected. */
 	if (n) {
 		ibv_dereg_mr(pairs[0].active_mr);
 		ibv_dereg_mr(pairs[0].passive_mr);
@@ -264,7 +264,7 @@ void bench_wait(struct ibv_cq *cq, struct ibv_comp_channel *channel, unsigned in
 		got += more;
 		if (more)
 			continue;
-		/* What comes before it is armed is not told: look once more. */
+		/* Completions from before the request generate no event: poll once more. */
 		if (!armed) {
 			if (ibv_req_notify_cq(cq, 0))
 				bench_fail("ibv_req_notify_cq");

@@ -79,7 +79,7 @@ def take(directory, kept):
             continue
         data = load(path)
         if suffix:
-            # The first functions are enough to see where to look.
+            # The first functions are enough for an overview.
             for both in data.values():
                 for one in both.values():
                     one['functions'] = one['functions'][:12]
@@ -100,7 +100,7 @@ def results_table(data):
     head = [h or 'result' for h in report.HEAD]
     lines = [report.cells(row) for row in data['rows']]
     if not any(line[4] for line in lines):
-        # Measured once: no spread.
+        # Single measurements have no spread.
         head = head[:4] + head[5:]
         lines = [line[:4] + line[5:] for line in lines]
     return markdown(head, lines)

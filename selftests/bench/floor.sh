@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# The floor: the same work done by a consumer in the kernel, kping
-# (selftests/ulp/kping), over the functions that rdma_ep exports. Of the contexts that
-# completion handlers can run in, the best for each operation. Part of run.
+# Measures the floor: kping (selftests/ulp/kping), a consumer in the kernel, does the same work
+# over the functions that rdma_ep exports. The floor of an operation is that of the best context
+# for completion handlers. Part of run.
 
 KPING=/sys/kernel/debug/kping/run
-# Not "direct": its client sleeps while there is nothing, and a counted clock goes on.
+# Without "direct": its client sleeps while there is no completion, and the counted clock
+# advances meanwhile.
 FLOOR_POLLS="softirq workqueue unbound"
 FLOOR_PORT=7180
 
-# kping COMMAND...: its result
+# kping COMMAND...: prints the result
 kping()
 {
 	local fd
@@ -30,7 +31,7 @@ measured()
 			> /dev/null &
 		server_pid=$!
 	fi
-	# It may not listen yet: that is ECONNREFUSED.
+	# Retry after ECONNREFUSED (-111): the server may not listen yet.
 	for _ in {1..50}; do
 		result=$(kping client addr="$RDMA_ADDR" port=$FLOOR_PORT \
 			poll="$poll" "$@")
@@ -43,7 +44,7 @@ measured()
 		<<< "$result" >> "$OUT/floor.all"
 }
 
-# times N [LEAST]: as often as with the divisor
+# times N [LEAST]: N / DIVISOR, at least LEAST
 times()
 {
 	local least=${2:-20}
@@ -56,13 +57,13 @@ floor_streams()
 	for op in send write read; do
 		for size in 64 4096 65536; do
 			case $size in
-			# As many as bench sends: short streams are cheaper.
+			# The same numbers as in bench, as short streams are cheaper
 			64) messages=2560 ;;
 			4096) messages=640 ;;
 			65536) messages=128 ;;
 			esac
 			for batch in 1 16 64; do
-				# kping wants room for two lists.
+				# kping needs room for two lists.
 				measured "${op}_${size}_$batch" "$poll" \
 					"mode=stream depth=128 size=$size" -- \
 					mode=stream op="$op" depth=$((2 * batch)) \
@@ -80,7 +81,7 @@ part_floor()
 	: > "$OUT/floor.all"
 	for poll in $FLOOR_POLLS; do
 		n=$(times 100)
-		# 248 and 8: queues like bench's
+		# kping adds 8 entries: queues of the same size as in bench
 		measured create_destroy "$poll" none -- mode=create depth=248 count="$n"
 		measured cycle "$poll" "mode=cycle depth=248 conns=$((n + 1))" -- \
 			mode=cycle depth=248 count="$n"
@@ -88,9 +89,9 @@ part_floor()
 		measured ping_events "$poll" "mode=pingpong" -- mode=pingpong count="$n"
 		floor_streams "$poll"
 	done
-	# The best of each.
+	# Keep the best result of each operation.
 	sort -t= -k2,2n "$OUT/floor.all" | awk '!seen[$2]++' > "$OUT/floor"
-	# One floor, two ways to wait for it
+	# These floors are also those of ping_polling and rate_1.
 	sed -n 's/ ping_events / ping_polling /p; s/ cycle / rate_1 /p' "$OUT/floor" \
 		> "$OUT/floor.same"
 	cat "$OUT/floor.same" >> "$OUT/floor"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One life of an endpoint, for strace(1), which counts the system calls between
- * the marks. Not the first one of the process: that has to open things.
+ * Marks the system calls of an endpoint, from its creation to its destruction, for strace(1).
+ * The first endpoint of the process does not count, as it causes further calls.
  */
 #include <pthread.h>
 #include "bench.h"
 
-#define LIVES	2	/* the last of which counts */
+#define LIVES	2	/* the last one is marked */
 
 static void *accept_all(void *listener)
 {
@@ -53,7 +53,7 @@ void bench_lives(void)
 	rdma_destroy_ep(listener);
 }
 
-/* From the start of the program. */
+/* Marks the creation of the first endpoint: all calls since the program's start count. */
 void bench_start(void)
 {
 	struct rdma_addrinfo *res = bench_resolve("7114", false);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bench [-a ADDRESS] [-d DIVISOR] [NAME...]: all benchmarks, or those named. Every
- * result is a line on stdout, "result NAME KEY=VALUE...": ns per operation, n
- * operations, p50, p99 and p999 in ns where single operations were timed. "none NAME"
- * if connections could not be made again and again.
+ * bench [-a ADDRESS] [-d DIVISOR] [NAME...] runs all benchmarks or those named. Each result is a
+ * line on stdout, "result NAME KEY=VALUE...": ns per operation, n operations, and p50, p99 and
+ * p999 in ns if single operations were timed. It prints "none NAME" if the connections of a
+ * benchmark failed in all TRIES attempts.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -17,10 +17,10 @@
 #include "bench.h"
 
 #define TRIES		5
-#define SECONDS_LIMIT	600	/* one benchmark; far more than it takes */
+#define SECONDS_LIMIT	600	/* of one benchmark, which takes far less */
 #define STATUS_AGAIN	3
 
-/* All of the results of a benchmark. */
+/* The buffer of stdout, for all results of a benchmark */
 static char output[1 << 16];
 
 struct benchmark {
@@ -46,7 +46,7 @@ static const struct benchmark benchmarks[] = {
 	{ "idle", bench_idle },
 };
 
-/* For strace(1), and only if one is named: no results. */
+/* For strace(1): these have no results, and run only if they are named. */
 static const struct benchmark traced[] = { { "start", bench_start }, { "lives", bench_lives } };
 
 struct bench_options bench_options = { .scale = 1 };
@@ -59,7 +59,7 @@ void bench_fail(const char *what)
 
 static unsigned int measured;	/* pairs of bench_begin() and bench_end() */
 
-/* For profile.py: so many phases have no result. */
+/* Exits without the buffered results; profile.py skips @measured phases. */
 static void __attribute__((noreturn)) give_up(void)
 {
 	dprintf(STDOUT_FILENO, "again %u\n", measured);
@@ -95,7 +95,7 @@ unsigned int bench_times(unsigned int n, unsigned int min)
 	return n > min ? n : min;
 }
 
-/* nopl with an address that nobody else uses: see vm/profile.c */
+/* nopl with a displacement that no other code has: see vm/profile.c */
 static void mark_begin(void)
 {
 #ifdef __x86_64__
@@ -162,7 +162,6 @@ void bench_value(const char *name, const char *unit, double value)
 	printf("result %s %s=%.3f\n", name, unit, value);
 }
 
-/* A sum of results that have been told. */
 void bench_sum(const char *name, uint64_t ns, uint64_t n)
 {
 	printf("sum %s ns=%llu n=%llu\n", name,
@@ -179,7 +178,7 @@ static const struct benchmark *find(const struct benchmark *list, size_t n, cons
 	return NULL;
 }
 
-/* What is where in this process, for the profile. */
+/* Saves the mappings of this process for profile.py. */
 static void save_maps(void)
 {
 	const char *path = getenv("BENCH_MAPS");
@@ -198,7 +197,7 @@ static void save_maps(void)
 	fclose(to);
 }
 
-/* Each in a process of its own: what one has left does not help the next. */
+/* Runs a benchmark in a child, so that its remains do not speed up the next one. */
 static int run_once(const struct benchmark *benchmark)
 {
 	pid_t pid = fork();
@@ -211,7 +210,7 @@ static int run_once(const struct benchmark *benchmark)
 		alarm(SECONDS_LIMIT);
 		benchmark->run();
 		save_maps();
-		/* Results are told together, or not at all. */
+		/* Prints the buffered results. */
 		exit(0);
 	}
 	if (waitpid(pid, &status, 0) != pid)
@@ -231,7 +230,7 @@ static int run(const struct benchmark *benchmark)
 
 	for (i = 0; i < TRIES && ret == STATUS_AGAIN; i++)
 		ret = run_once(benchmark);
-	/* Not possible here: the others are. */
+	/* The benchmark does not work on this stack; continue with the others. */
 	if (ret == STATUS_AGAIN) {
 		printf("none %s\n", benchmark->name);
 		fflush(stdout);

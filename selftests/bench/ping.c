@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One message of 64 bytes back and forth: latency. */
+/* Measures latency: one message of 64 bytes, back and forth. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

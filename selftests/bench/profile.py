@@ -27,7 +27,7 @@ MODULES = {
     'libcrc32c': 'device', 'crc32_generic': 'device', 'crc32_pclmul': 'device',
 }
 
-# Of the kernel itself; the first that matches.
+# Functions of the kernel itself: the first pattern that matches
 KERNEL = [(group, re.compile(pattern)) for group, pattern in (
     ('device', r'crc32'),
     ('system call', r'entry_SYSCALL|do_syscall|x64_sys_|__x64_|syscall_|ksys_'
@@ -131,7 +131,7 @@ def read_results(directory):
                 fields = line.split()
                 values = dict(f.split('=') for f in fields[2:] if '=' in f)
                 if fields[0] == 'again':
-                    # Measured, but given up then.
+                    # Phases of a benchmark that was repeated have no result.
                     for _ in range(int(fields[1])):
                         yield 'warm.', '', 1, 0
                 if fields[0] == 'result' and 'ns' in values:
@@ -166,7 +166,7 @@ def read_profiles(directory):
             continue
         stack = name.split('.')[0]
         result = profile(phase, symbols, stack, n)
-        # What the clock has counted as well when nothing was executed.
+        # The clock also advances while no instruction is executed.
         result['clock'] = round(nanoseconds / n)
         profiles.setdefault(operation, {})[stack] = result
     return profiles

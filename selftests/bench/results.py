@@ -5,7 +5,7 @@ import os
 import re
 import statistics
 
-# ours / stock, at most, by the kind of device: 'rxe', 'siw'.
+# Upper limits of ours / stock, by the kind of device: 'rxe', 'siw'
 RATIO_GOALS_7_2 = [
     (r'create_destroy', {'rxe': 0.70, 'siw': 0.65}),
     (r'cycle', {'rxe': 0.55, 'siw': 0.60}),
@@ -18,16 +18,16 @@ RATIO_GOALS_7_2 = [
     (r'srq_(1|16)', {'rxe': 1.10, 'siw': 1.20}),
     (r'srq_256', {'rxe': 1.20, 'siw': 1.20}),
 ]
-# The same for Linux 6.1, whose rxe is another one.
+# The same for Linux 6.1, whose rxe differs much from that of 7.2
 RATIO_GOALS_6_1 = [
     (r'ping_(events|polling)', {'rxe': 1.00, 'siw': 1.30}),
 ]
 RATIO_GOALS = {'7.2.': RATIO_GOALS_7_2, '6.1.': RATIO_GOALS_6_1}
-# Megabytes per second, Linux 7.2: ours / stock, at least.
+# Lower limits of ours / stock for values in megabytes per second, Linux 7.2
 LEAST_GOALS = {'beside_ping': {'siw': 0.70}}
-# ours / floor
+# Upper limit of ours / floor
 FLOOR_GOAL = 1.10
-# Whatever stock needs.
+# Upper limits of ours, independent of stock
 VALUE_GOALS = {
     'calls_active': 6,
     'calls_passive': 5,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes that share a device: whether one gets as much of it as the other, and what
- * a neighbour who never stops does to the latency of one who sends little.
+ * Processes that share a device: measures whether they get equal shares, and the latency
+ * beside a neighbour that writes all the time.
  */
 #include <errno.h>
 #include <signal.h>
@@ -18,10 +18,9 @@
 #define SHARE_NS	400000000ull
 #define BATCH		16
 
-/* In memory that all of them see. */
 struct shared {
 	atomic_uint ready;
-	atomic_ullong start;	/* ns; 0: not yet */
+	atomic_ullong start;	/* ns; 0: not yet set */
 	atomic_ullong end;
 	unsigned long messages[SHARERS];
 };
@@ -33,7 +32,7 @@ struct neighbour {
 	pid_t pid;
 };
 
-/* One list of messages from one end of @pair to the other, and its end. */
+/* Writes one list of messages from one end of @pair to the other, and waits for it. */
 static void stream_once(struct bench_pair *pair, uint32_t size)
 {
 	struct ibv_sge sge;
@@ -59,7 +58,7 @@ static void __attribute__((noreturn)) stream_on(struct neighbour *n)
 		stream_once(&pair, n->size);
 		shared->messages[n->index] += BATCH;
 	}
-	/* What is left is the kernel's to clean up. */
+	/* The kernel cleans up. */
 	_exit(0);
 }
 
@@ -106,7 +105,7 @@ static void end_neighbours(struct neighbour *n, unsigned int count)
 			bench_fail("a neighbour");
 }
 
-/* What the one that gets most has, compared with the one that gets least. */
+/* The ratio of the largest to the smallest share */
 void bench_share(void)
 {
 	unsigned long least = -1ul, most = 0;
@@ -130,8 +129,8 @@ void bench_share(void)
 }
 
 /*
- * Messages of 64 bytes, and a neighbour that writes 64 KiB, 16 at once, all the time; and its
- * throughput, in MB/s.
+ * The latency of messages of 64 bytes beside a neighbour that permanently writes lists of 16 times
+ * 64 KiB, and the neighbour's throughput in MB/s.
  */
 void bench_ping_beside(void)
 {

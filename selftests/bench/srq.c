@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many connections that share an SRQ and the CQ of its completions, as servers have
- * them: one message on each connection in turn.
+ * Measures messages on connections that share an SRQ and a CQ, as in servers. Each connection
+ * sends one message in turn.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #define SIZE		64
 #define RECEIVES	64
 #define DEPTH		32
-/* Then they are waited for: fewer than there are receives. */
+/* Messages in flight, fewer than RECEIVES */
 #define WINDOW		16
 
 struct server {
-	struct rdma_cm_id *id;	/* what SRQ and CQ belong to */
+	struct rdma_cm_id *id;	/* owner of the SRQ */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
@@ -34,7 +34,7 @@ static void post_recv(struct server *server)
 		bench_fail("ibv_post_srq_recv");
 }
 
-/* The attributes of endpoints must name the SRQ: it comes before the listener. */
+/* Creates the SRQ before the listener, whose attributes contain it. */
 static void start_server(struct server *server, const char *port)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = RECEIVES, .max_sge = 1 } };
@@ -92,7 +92,7 @@ static void run_srq(unsigned int conns, const char *port, const char *srq_port)
 		for (n = 0; n < WINDOW; n++) {
 			struct rdma_cm_id *id = pairs[sent++ % conns].active;
 
-			/* What it sent the last time. */
+			/* Takes the completion of the connection's previous send. */
 			bench_poll(id->send_cq);
 			bench_post_send(id->qp, &wr, 1);
 		}

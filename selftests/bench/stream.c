@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many messages in one direction: a list is posted, its end is waited for as by a
- * program that has nothing else to do, and the next is posted. One thread does both
- * ends: what is measured is what messages cost, not how threads find each other. It
- * sleeps rather than polls: how often a thread polls in vain is up to the scheduler,
- * and anything between nothing and half of all instructions.
+ * Measures many messages in one direction: a thread posts a list, sleeps until it has completed,
+ * and posts the next one. It serves both ends, so that the result does not contain wakeups of
+ * threads. It does not poll in a loop: the number of polls would depend on the scheduler, and be up
+ * to half of all instructions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@ static void run_stream(struct bench_pair *pair, const struct stream *s)
 		bench_post_send(pair->active->qp, &wr, s->batch);
 		if (send)
 			bench_wait(to->recv_cq, to->recv_cq_channel, s->batch);
-		/* Of the list's last message */
+		/* Only the list's last message has a completion. */
 		bench_wait(pair->active->send_cq, pair->active->send_cq_channel, 1);
 	}
 	snprintf(name, sizeof(name), "%s_%u_%u", s->name, s->size, s->batch);

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A program and scripts to measure with: no tests.
+# These programs and scripts measure, and do not test.
 
 BENCH_PROGS := $(O)/bench/bench $(O)/bench/bench.linked
 BENCH_OBJS := $(patsubst %.c,$(O)/%.o,$(wildcard bench/*.c))
 
-# Measured, not only run. Built without the kernel's headers and the tests'.
+# Optimized for measurements, and built without the headers of the kernel and of the tests
 $(O)/bench/%.o: bench/%.c
 	mkdir -p $(@D)
 	$(COMPILE) -O2 -c -o $@ $<
@@ -13,11 +13,11 @@ $(O)/bench/%.o: bench/%.c
 $(O)/bench/bench: $(BENCH_OBJS)
 	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs -lpthread $(LDLIBS)
 
-# With our library and no other.
+# Linked with our library only
 $(O)/bench/bench.linked: $(BENCH_OBJS)
 	$(CC) $(LDFLAGS) -o $@ $^ -L../lib -lrdma_ep -lpthread $(LDLIBS)
 
-# Also by itself: quick to build, and all that a machine needs to be measured.
+# Installs only the benchmark: it is quick to build, and sufficient for measurements.
 install-bench: $(BENCH_PROGS)
 	mkdir -p $(D)/bench
 	install -m 755 $^ bench/run $(D)/bench/

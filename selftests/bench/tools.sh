@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# rdma-core's cmtime and perftest on both stacks: what others measure with. Part of
-# run.
+# Runs the usual tools for measurements on both stacks: cmtime of rdma-core, and perftest. Part
+# of run.
 #
-# Two processes that poll without ever waiting take turns on one CPU as the scheduler
-# has it, some milliseconds each: where time is counted they wait for events.
+# On one CPU the scheduler gives each of two polling processes some milliseconds in turn. So with
+# MODE=counted they wait for events.
 
 TOOLS_PORT=7300
 TOOLS_OUT=/tmp/bench-tools
 
-# By address family and number: an RDMA listener, or a TCP one.
+# Does an RDMA id or a TCP socket listen on the port?
 tools_listening()
 {
 	rdma resource show cm_id 2>/dev/null | grep -q "LISTEN .*:$TOOLS_PORT\b" ||
 		ss -Hltn "sport = :$TOOLS_PORT" 2>/dev/null | grep -q .
 }
 
-# tools_both STACK SERVER... -- CLIENT...: the client's output is in $TOOLS_OUT.client
+# tools_both STACK SERVER... -- CLIENT...: writes the client's output to $TOOLS_OUT.client
 tools_both()
 {
 	local stack=$1 server=() pid i
@@ -27,25 +27,24 @@ tools_both()
 		shift
 	done
 	shift
-	# The process itself, which is killed: what goes on polling takes half of one CPU.
+	# exec, so that kill ends the server itself: a polling process would take half of one CPU.
 	(exec ${LAUNCHER[$stack]} "${server[@]}") > $TOOLS_OUT.server 2>&1 &
 	pid=$!
 	for ((i = 0; i < 200; i++)); do
 		! tools_listening || break
 		sleep 0.1
 	done
-	# Connecting may need repeated requests, seconds later: perftest connects twice, and
-	# the second time does not wait until its peer listens. Where seconds are counted
-	# those in which nothing happens are short.
+	# A connection may need retries for seconds: perftest connects twice, and the second time
+	# does not wait until its peer listens. Idle seconds are short where time is counted.
 	on "$stack" timeout 40 "$@" > $TOOLS_OUT.client 2>&1
-	# It may wait for another client, or for what its client failed at.
+	# The server may wait for another client, or for its failed client.
 	sleep 0.5
 	kill "$pid" 2>/dev/null
 	wait "$pid" 2>/dev/null
 	cp $TOOLS_OUT.client "$OUT/tool.$stack.$TOOLS_PORT"
 }
 
-# tools_row STACK NAME VALUE UNIT: a line of the result
+# tools_row STACK NAME VALUE UNIT: adds a line to the results
 tools_row()
 {
 	[[ $3 =~ ^[0-9.]+$ ]] || {
@@ -57,9 +56,9 @@ tools_row()
 	echo "tool $2 $4=$3" >> "$OUT/tools.$1"
 }
 
-# Newer ones speak of steps in "step  us/conn ...", older ones in "step : ... us/conn".
-# After the first table newer ones go on with numbers of QPs that do not exist, which
-# rdma_ep refuses, and that the device may not like either: what has come is enough.
+# Newer versions print "step  us/conn ...", older ones "step : ... us/conn". The first table is
+# sufficient: after it newer versions use numbers of QPs that do not exist, which rdma_ep and
+# perhaps the device refuse.
 tools_cmtime()
 {
 	local stack=$1 args=(cmtime -b "$RDMA_ADDR" -c 50 -p "$TOOLS_PORT")
@@ -79,13 +78,13 @@ tools_cmtime()
 	done
 }
 
-# tools_perftest STACK NAME SIZE COUNT COLUMN: program ib_NAME, of whose last line the
-# column is wanted
+# tools_perftest STACK NAME SIZE COUNT COLUMN: runs ib_NAME; the result is in this column of the
+# last line
 tools_perftest()
 {
 	local stack=$1 name=$2 size=$3 count=$4 column=$5 value unit=us
 	local args=("ib_$name" -R -F -d "$TOOLS_DEV" -p "$TOOLS_PORT" -s "$size" -n "$count")
-	# Not of WRITEs, whose target does not take part.
+	# WRITEs have no events at the target.
 	[[ $MODE == timed || $name == write_* ]] || args+=(-e)
 	tools_both "$stack" "${args[@]}" -- "${args[@]}" "$RDMA_ADDR"
 	value=$(awk -v size="$size" -v column="$column" '
