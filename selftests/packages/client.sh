@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a guest that boots what has been installed: the module is loaded by what loads
-# modules at boot, the device has the mode that the policy says, and an unmodified
-# program of an ordinary user runs on it.
+# In a guest that boots the installed packages: systemd-modules-load loads the module, udev gives
+# the device the mode of the policy, and an unmodified program of an unprivileged user runs on it.
 
 # shellcheck source=selftests/packages/common.sh
 . "$(dirname "$0")/common.sh"
@@ -62,7 +61,7 @@ pings()
 	as_user rdma-ep-run rping -s -a "$RDMA_ADDR" -C 10 &
 	server=$!
 	wait_for 20 listening || return 1
-	# It is our device that it has open.
+	# The server has opened the device of rdma_ep.
 	find "/proc/$(pgrep -x rping)/fd" -lname "$node" | grep . || return 1
 	show as_user rdma-ep-run rping -c -a "$RDMA_ADDR" -C 10 -v > "$out"
 	echo "#> rdma-ep-run rping -s -a $RDMA_ADDR -C 10 &"
@@ -79,8 +78,8 @@ unit_value()
 	sed -n "s/^$2=//p" "/usr/lib/systemd/system/rdma-ep-$1"
 }
 
-# A guest has no systemd as its first process: systemd's own listener starts the command of
-# the unit for a connection, with the unit's capability, as the socket unit does.
+# A guest does not run systemd. systemd-socket-activate listens instead of the socket unit, and
+# starts the command of the service unit for a connection, with the unit's capability.
 scraper()
 {
 	local command address listener
@@ -131,7 +130,7 @@ limits()
 check "limits from modprobe.d" limits
 check "they are changed at run time" eval \
 	'echo 88 > /sys/module/rdma_ep/parameters/session_max_objects'
-# Asked to end, newer ones take all processes of their control group with them, which
-# where there is no systemd is everybody.
+# On SIGTERM, newer versions of udevd kill all processes of their control group: without systemd,
+# all processes.
 pkill -KILL -f systemd-udevd
 finish_checks

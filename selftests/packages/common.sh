@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# For the scripts of "rig packages", in the tree and in the guest. Sourced.
+# Functions for the scripts of "rig packages", in the tree and in the guest. Sourced.
 
 NAME=$(basename "$0" .sh)
 PACKAGES=(librdma-ep1 librdma-ep-dev rdma-ep-dkms rdma-ep-utils)
 TESTS_RUN=0 TESTS_FAILED=0
 export DEBIAN_FRONTEND=noninteractive
 
-# show COMMAND...: what a user types, and what he sees. For the transcript, which the
-# rig makes of the results.
+# show COMMAND...: run a command and print it with its output as "#>" and "#|" lines, of which the
+# rig makes the transcript
 show()
 {
 	local text=$*
@@ -19,7 +19,8 @@ show()
 	return "${PIPESTATUS[0]}"
 }
 
-# check WHAT COMMAND...: a test; what the command says is shown if it fails
+# check NAME COMMAND...: a test. Prints the output of a failed command, otherwise "#>" and "#|"
+# lines.
 check()
 {
 	local what=$1 text
@@ -44,8 +45,8 @@ finish_checks()
 	exit
 }
 
-# The kernel for which maintainers' scripts build is the one that runs, and here
-# that is the host's: uname tells them which one they would see.
+# pretend_kernel KERNEL: the maintainer scripts build for the kernel of `uname -r`, which here is
+# that of the host. A uname in front of PATH prints KERNEL.
 pretend_kernel()
 {
 	mkdir -p /tmp/bin
@@ -60,8 +61,8 @@ pretend_kernel()
 	PATH=/tmp/bin:$PATH
 }
 
-# Packages of the suite are already in the layer "archive". (--no-download would fail
-# for our own.)
+# The layer "archive" already has the packages of the suite. (--no-download would fail for the
+# packages of rdma_ep.)
 apt_get()
 {
 	apt-get -q -y --no-install-recommends "$@"
@@ -72,7 +73,7 @@ apt_install()
 	apt_get install "$@"
 }
 
-# install_debs DIRECTORY: our packages of there
+# install_debs DIRECTORY: the packages of rdma_ep in /results/DIRECTORY
 install_debs()
 {
 	local p debs=()
@@ -83,7 +84,7 @@ install_debs()
 	show apt_get install "${debs[@]}"
 }
 
-# module KERNEL: the file that DKMS has put there for it
+# module KERNEL: prints the path of the module that DKMS installed for KERNEL
 module()
 {
 	find "/lib/modules/$1/updates/dkms" -name 'rdma_ep.ko*' 2>/dev/null | grep .
@@ -95,7 +96,7 @@ module_version()
 	modinfo -k "$1" -F version rdma_ep
 }
 
-# All files but what apt, dpkg, dkms and ld.so keep about packages that were there.
+# All files but those of the rig, the records of apt and dpkg, caches and logs
 all_files()
 {
 	find / -xdev \( -path /proc -o -path /tmp -o -path /src -o -path /results \

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The packages as files: what lintian says, what they hold.
+# Checks the packages as files: lintian has no complaints, and each has its files and symbols.
 
 # shellcheck source=selftests/packages/common.sh
 . "$(dirname "$0")/common.sh"
 cd /results/debs || exit 1
 
-# The packages are for the oldest suite. What newer ones have newer versions of, and
-# defaults for, or complain about alone (which is overridden), is not looked at.
-# (--suppress-tags wants to know a tag.)
+# The packages are for the oldest suite. Ignore tags about newer versions and defaults, and about
+# overrides of tags that only newer suites print. (--suppress-tags fails for a tag that this lintian
+# does not have.)
 newer='newer-standards-version|out-of-date-standards-version'
 newer+='|package-uses-old-debhelper-compat-version|unused-override'
 newer+='|redundant-priority-optional-field|redundant-rules-requires-root-no-field'
@@ -53,7 +53,7 @@ check "commands" has rdma-ep-utils usr/bin/rdma-ep-run usr/bin/rdma-ep \
 	usr/lib/systemd/system/rdma-ep-{metrics.socket,metrics@.service} \
 	usr/lib/systemd/system/rdma-ep-textfile.{service,timer}
 
-# Each symbol of the library with its version node, and none besides.
+# The package lists each symbol of the library with its version node, and no others.
 symbols()
 {
 	local so=/tmp/$lib/librdma_ep.so.1.0.0

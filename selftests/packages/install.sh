@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Installation: DKMS builds the module for the kernel that runs, and what programs
-# and other modules are built with is at its place.
+# Installation: DKMS builds the module for the running kernel, and programs and other modules can be
+# built.
 
 # shellcheck source=selftests/packages/common.sh
 . "$(dirname "$0")/common.sh"
@@ -10,7 +10,7 @@ kver=$(</rig/kver)
 version=$(/src/packaging/version)
 pretend_kernel "$kver"
 
-# What ours depend on is not what is looked at later.
+# Without the dependencies, files.before is the state that purge.sh has to restore.
 check "what the packages need is installed" \
 	apt_install dkms systemd udev kmod
 all_files > /rig/files.before
@@ -25,8 +25,8 @@ dkms_status()
 }
 check "DKMS knows it" dkms_status
 
-# Unknown keys are warnings, so nothing may be printed about our units. (systemd-analyze leaves a
-# file in /run, which purge.sh would find.)
+# Unknown keys are warnings, so systemd-analyze must not print anything about these units. (It
+# leaves a file in /run, which purge.sh would find.)
 verify()
 {
 	unshare --mount sh -c \
@@ -41,7 +41,7 @@ units()
 }
 check "systemd reads the units" units
 
-# As an author of another module would.
+# Builds a module as its author would.
 other_module()
 {
 	cp -r /src /tmp/src &&

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The upgrade to another kernel of the suite, as Debian does it: the module is
-# built for that one as well, by nothing but its packages' hooks.
+# The installation of another kernel of the suite: hooks of Debian's packages build the module for
+# it as well.
 
 # shellcheck source=selftests/packages/common.sh
 . "$(dirname "$0")/common.sh"
@@ -12,7 +12,7 @@ version=$(/src/packaging/version)
 pretend_kernel "$kver"
 
 check "no module for $other before" [ ! -e "/lib/modules/$other" ]
-# (The rig makes its own initramfs.)
+# The rig makes its own initramfs.
 export INITRD=No
 check "kernel $other and its headers are installed" \
 	show apt_get install "linux-image-$other" "linux-headers-$other"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# After a purge there is no file that was not there before the packages, but those
-# of other packages: the second kernel that was installed meanwhile.
+# A purge leaves no file that did not exist before the packages, except files of other packages:
+# kernel.sh has installed a second kernel.
 
 # shellcheck source=selftests/packages/common.sh
 . "$(dirname "$0")/common.sh"
@@ -15,8 +15,7 @@ check "dpkg has nothing of them" [ -z "$(dpkg-query -W "${PACKAGES[@]}" 2>/dev/n
 nothing_left()
 {
 	local left
-	# depmod, update-initramfs, the other kernel's maintainers' scripts, and DKMS'
-	# own key.
+	# Files of depmod, update-initramfs, the other kernel's maintainer scripts, and DKMS' key
 	left=$(comm -13 /rig/files.before <(all_files) |
 		grep -vE -e "^/usr/lib/modules/${other//+/[+]}/modules\\." \
 			-e '^/(boot/)?(initrd\.img|vmlinuz|config-)' \
@@ -27,7 +26,7 @@ nothing_left()
 	[[ -z $left ]] || { echo "$left"; return 1; }
 }
 check "and neither has the file system" nothing_left
-# DKMS removes the directory "updates" when it is empty, whoever made it.
+# DKMS removes the directory "updates" when it is empty, even if it did not create it.
 nothing_lost()
 {
 	local lost

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The source tarball: builds where there is no git, is the same when it is made
-# from itself, and makes RPM packages.
+# The source tarball builds without git, is the same when it is made from itself, and makes RPM
+# packages.
 
 # shellcheck source=selftests/packages/common.sh
 . "$(dirname "$0")/common.sh"
@@ -48,7 +48,7 @@ rpm_source()
 	rpmbuild "${spec[@]}" -bs packaging/rdma-ep.spec &&
 	ls /tmp/rpm/SRPMS/*.src.rpm
 }
-# rpm on Debian has no packages to depend on: --nodeps.
+# Debian's rpm has no database of installed packages, hence --nodeps.
 rpm_binary()
 {
 	rpmbuild "${spec[@]}" --rebuild /tmp/rpm/SRPMS/*.src.rpm &&

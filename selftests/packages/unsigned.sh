@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a guest in lockdown, as after a Secure Boot: modules that nobody signed whom
-# the kernel knows. The messages are those that docs/admin/install.md tells of.
+# In a guest in lockdown, as after a Secure Boot: the kernel refuses modules without a signature of
+# a key that it trusts. The messages are those that docs/admin/install.md quotes.
 
 # shellcheck source=selftests/packages/common.sh
 . "$(dirname "$0")/common.sh"

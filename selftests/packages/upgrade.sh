@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The upgrade to another version: its module takes the other's place for the kernel
-# that runs and the newest one, and nothing of the other stays.
+# The upgrade to another version: its module replaces the old one for the running kernel and the
+# newest one, and no file of the old version is left.
 
 # shellcheck source=selftests/packages/common.sh
 . "$(dirname "$0")/common.sh"
