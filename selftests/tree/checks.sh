@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# For tests that hold files of the tree against each other: what does not agree goes to
-# a file in $WORK. Sourced.
+# Functions for tests that compare files of the tree with each other. A test writes the differences
+# to a file in $WORK. Sourced.
 
-# The sources; in the guest they are in a directory of their own.
+# The sources; in the guest they are in the directory src
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [[ -d $TOP/src ]]; then TOP=$TOP/src; else TOP=$TOP/../..; fi
 
@@ -13,7 +13,7 @@ trap 'rm -rf "$WORK"' EXIT
 tests=0
 failures=0
 
-# result NAME FILE: a failure if there is something in FILE, which is shown.
+# result NAME FILE: a test, which fails if FILE is not empty, and prints it
 result()
 {
 	tests=$((tests + 1))

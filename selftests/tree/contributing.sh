@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Is CONTRIBUTING.md true? Its paths, functions and make targets have to exist, its
-# patterns of tests have to match some, its quoted lines have to be in the sources, and
-# the worked example has to name every file that its command needs. The paths in other
-# documents have to exist as well.
+# Checks CONTRIBUTING.md against the tree: its paths, functions and make targets exist, its patterns
+# of tests match, its quoted lines are in the sources, and the worked example names every file that
+# its command prints. The paths in other documents exist as well.
 #
-# It would catch: a file that was moved or renamed, a table of commands that was added.
+# It would catch a file that was moved or renamed, or a new table of commands.
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
@@ -19,7 +18,7 @@ example()
 	awk -v heading="$SECTION" '$0 == heading { on = 1; next } /^## / { on = 0 } on' "$DOC"
 }
 
-# Each code span of the page, a line each; "CODE BLOCK" lines of blocks as they are.
+# The code spans of the page, one per line, and the lines of code blocks
 spans()
 {
 	awk '/^ *```/ { block = !block; next } block { print; next } { text = text " " $0 }
@@ -33,7 +32,7 @@ spans()
 }
 spans > "$WORK/spans"
 
-# In the guest there is a list of all files.
+# The guest has a list of all files instead of the tree.
 if [[ -e $TOP/FILES ]]; then
 	cp "$TOP/FILES" "$WORK/all"
 else
@@ -120,7 +119,7 @@ result "patterns match tests" "$WORK/bad"
 
 # ---- the worked example
 
-# Blocks behind "<!-- lines of FILE -->": consecutive lines of that file.
+# Each block after "<!-- lines of FILE -->" has consecutive lines of that file.
 perl -e '
 	my $top = shift;
 	my ($file, $want, $n) = (undef, "", 0);
@@ -143,7 +142,7 @@ perl -e '
 ' "$TOP" < "$DOC" > "$WORK/bad"
 result "quoted lines are those of the sources" "$WORK/bad"
 
-# Its own command lists the files, with grep -r where there is no git.
+# The example's command lists the files; `grep -r` also works without git.
 command=$(example | sed -n 's/^git grep //p')
 pattern=$(sed -n "s/.*'\(.*\)'.*/\1/p" <<< "$command")
 read -ra folders <<< "${command##* -- }"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Do the pages agree with the sources? Checks their quotes, the counted lines, and the
-# kernel-doc comments of the kernel API, of which "make site" makes a manual. "make docs"
-# corrects most of what it finds.
+# Checks that pages agree with the sources: their quotes, the counted lines, and the kernel-doc
+# comments of the kernel API, from which "make site" makes a manual. "make docs" corrects most
+# differences.
 #
 # docs.sh update: correct the quotes and counts.
 
@@ -11,11 +11,11 @@
 . "$(dirname "$0")/checks.sh"
 SCRIPTS=$TOP/selftests/tree/docs
 PAGE=$TOP/docs/kernel/ulp.md
-# Others with quotes.
+# Other pages with quotes
 PAGES=("$TOP/README.md" "$TOP/docs/admin/accounting.md" "$TOP/docs/admin/containers.md"
 	"$TOP/docs/admin/handover.md")
 
-# The page with its quotes and the rows of our ULPs as they should be.
+# Prints the page with the current quotes and the rows of the example ULPs.
 page()
 {
 	local dir rows=()
@@ -41,7 +41,7 @@ page()
 		{ print }'
 }
 
-# quoted PAGE: it with its quotes as they should be
+# quoted PAGE: prints the page with the current quotes
 quoted()
 {
 	perl "$SCRIPTS/quote.pl" "$TOP" < "$1"
@@ -75,7 +75,7 @@ for page in "${PAGES[@]}"; do
 	result "quotes of ${page##*/}" "$WORK/bad"
 done
 
-# Each has what deals with connections in one place.
+# Each ULP handles its connections in one file, conn.c.
 for conn in "$TOP"/selftests/ulp/*/conn.c; do
 	ulp=$(basename "$(dirname "$conn")")
 	grep -q "^| $ulp " "$PAGE" || echo "$ulp is not in the table"
@@ -104,7 +104,7 @@ else
 		"$WORK/bad"
 fi
 
-# The page of programs: its scripts exist, and an example that does not run has its reason.
+# The page of programs: its scripts exist, and each example that does not run has a reason.
 awk -F ' *[|] *' -v scripts="$(cd "$TOP/selftests/clients" && echo *.sh)" '
 	BEGIN { n = split(scripts, s, " "); while (n) there[s[n--]] = 1 }
 	/^- \*[^*]+\*:/ { split($0, s, "*"); reason[s[2]] = 1 }

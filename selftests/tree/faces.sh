@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The character device and the API for kernel consumers share one engine: kernel
-# consumers reach rdma_cm only through it, and it depends on neither of them.
-# "faces.sh print" prints a table of the engine's functions and their callers.
+# Checks that the character device and the API for kernel consumers share one engine: kernel
+# consumers use rdma_cm only through it, and it depends on neither of them. "faces.sh print" prints
+# a table of the engine's functions and their callers.
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
 kmod=$TOP/kmod
 
-# The functions that the engine offers, in the order of its header.
+# The functions of the engine, in the order of its header
 engine()
 {
 	grep -v '^ \*' "$kmod/engine/engine.h" |
@@ -58,7 +58,7 @@ if [[ $1 == print ]]; then
 	exit
 fi
 
-# No callers: the script cannot read the sources any more.
+# Without any call, the script has failed to parse the sources.
 grep -qE '^\| ep_[a-z_]+ \| uep_[^|]* \| [a-z]' "$WORK/table" || echo "no calls" > "$WORK/bad"
 : >> "$WORK/bad"
 result "both call the engine" "$WORK/bad"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# rdma-ep doctor names the known issues of a driver that crash the kernel or disclose memory
-# and that rdma_ep does not prevent. Is its table that of docs/security/known-issues.md?
+# rdma-ep doctor prints the known issues of a driver that crash the kernel or disclose memory and
+# that rdma_ep does not prevent. Its table has to be that of docs/security/known-issues.md.
 #
-# issues.sh update: writes the table anew.
+# issues.sh update: rewrite the table
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"

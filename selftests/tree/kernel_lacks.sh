@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Does kmod/kernel-lacks tell of a symbol, an option, headers that a kernel does not have,
-# and of nothing else? The kernel is the running one, less what a test takes away.
+# Tests kmod/kernel-lacks: it reports exactly the symbols, options and headers that a kernel lacks.
+# The kernel is the running one, from whose files each test removes something.
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
@@ -16,7 +16,7 @@ if ! [[ -e $KDIR/Module.symvers && $MODULE ]]; then
 	finish_checks
 fi
 
-# lacks KDIR: its output, "status" with its status behind it
+# lacks KDIR: prints the output, then "status" with the exit status
 lacks()
 {
 	"$LACKS" "$1" "$MODULE" 2>&1
@@ -41,7 +41,7 @@ lacks "$KDIR" > "$WORK/out"
 echo "status 0" | diff - "$WORK/out" > "$WORK/bad"
 result "kernel_that_has_all_is_not_complained_about" "$WORK/bad"
 
-# A kernel like it, with files that may be changed.
+# A copy of the kernel's files that the tests change
 mkdir -p "$WORK/kdir/include/config"
 touch "$WORK/kdir/Makefile"
 cp "$KDIR/include/config/auto.conf" "$KDIR/include/config/kernel.release" \

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The order of the layers of kmod and lib, computed from the symbols that their built
-# objects define and use. A function and a variable count alike. A table of functions is
-# a use by the file that defines the table.
+# Checks the order of the layers of kmod and lib, computed from the symbols that their built objects
+# define and use. Functions and variables count alike. A table of functions is a use by the file
+# that defines the table.
 #
 #   layers.sh [TREE [PART...]]       check the objects in TREE (this tree); PART: kmod, lib
 #   layers.sh uses [TREE [PART...]]  print every arrow: "FILE > FILE: SYMBOLS"
 #   layers.sh selftest               check that the check fails where it must
 #
-# It fails on a file without a layer, on an arrow against the order, on a circle between
-# files, on the use of an exported function of lib within it, and on the name of a driver
-# outside of kmod/drivers.
+# It fails on a file without a layer, on an arrow against the order, on a circle of files, on the
+# use of an exported function of lib within lib, and on the name of a driver outside of
+# kmod/drivers.
 
 # "LAYER FILES": the layer of each file. The first pattern that matches counts. Trace
 # objects are leaves.
@@ -49,8 +49,8 @@ lib-cm        lib/mcast_list
 lib-objects   lib/*
 '
 
-# A layer may use itself, and each layer to the right of it in one of these rows. The
-# drivers register their operations with the engine, which does not use them otherwise.
+# A layer may use itself and each layer to the right of it in one of these rows. The drivers
+# register their operations with the engine, which uses drivers only through these.
 ORDER='
 main dispatch session cm verbs core chardev-trace
 main dispatch session cm verbs core engine engine-trace
@@ -59,16 +59,16 @@ main drivers engine engine-trace
 lib-cm lib-objects lib-core
 '
 
-# "FROM TO SYMBOL": uses of lib's exported functions by other files of it; these otherwise
-# use internal functions, lep_*. A verb on an object that the program has put into an id is
-# the exported one, as the object may belong to another library; and the table of verbs of a
-# context has two.
+# "FROM TO SYMBOL": the exported functions of lib that its files may use; otherwise they use
+# internal functions, lep_*. A verb on an object that the program has put into an id is the exported
+# one, as the object may belong to another library. The table of verbs of a context has two exported
+# functions.
 EXPORTED='
 lib-cm lib-objects ibv_*
 lib-objects lib-objects ibv_query_*
 '
 
-# Names of drivers, of Linux 6.1 to 7.2. No file of kmod but kmod/drivers has them.
+# Names of drivers, in Linux 6.1 to 7.2. Only kmod/drivers may contain them.
 DRIVERS='bng_re|bnxt_re|cxgb4|efa|erdma|hfi1|hns|i40iw|ionic|irdma|mana|mlx4|mlx5|mthca|'
 DRIVERS+='ocrdma|pvrdma|qedr|qib|rxe|siw|usnic'
 
@@ -86,8 +86,8 @@ symbols()
 	(cd "$tree" && nm -g -P -A "${@/%/.o}") | sed 's/\.o: / /'
 }
 
-# arrows TREE FILE...: "FILE FILE SYMBOL" for each symbol that one file uses of another.
-# A trace event is three symbols, of which one is enough.
+# arrows TREE FILE...: "FILE FILE SYMBOL" for each symbol of another file that a file uses. A trace
+# event has three symbols, of which one counts.
 arrows()
 {
 	symbols "$@" | awk '
@@ -107,7 +107,7 @@ arrows()
 judge()
 {
 	awk -v layers="$LAYERS" -v order="$ORDER" -v exported="$EXPORTED" -v files="$*" '
-	# A shell pattern as a regular expression: "*" only.
+	# Converts a shell pattern with "*" to a regular expression.
 	function pattern(glob) {
 		gsub(/\./, "\\.", glob)
 		gsub(/\*/, ".*", glob)
@@ -195,7 +195,7 @@ judge()
 	}'
 }
 
-# A name stands between characters that are not letters; case does not count.
+# A name counts between characters that are not letters, in upper or lower case.
 driver_names()
 {
 	(cd "$1" && grep -rniE --include='*.[ch]' --exclude-dir=drivers \
@@ -203,7 +203,7 @@ driver_names()
 		sed 's/^/name of a driver: /'
 }
 
-# check TREE PART: prints what is wrong, and then the counts. False if something is.
+# check TREE PART: prints the errors, then the counts. Fails if there are errors.
 check()
 {
 	local list file missing=0

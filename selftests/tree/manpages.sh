@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Are the manual pages complete, and do they agree with what is known elsewhere? The
-# functions of the library with docs/programs/symbols.md and librdma_ep.map, their differences
-# from the stock library with those that diff.sh has measured, rdma_ep(4) with the
-# ABI's header and the module. ("make lint" looks at their form.)
+# Checks that the manual pages are complete and agree with their sources: the functions of the
+# library with docs/programs/symbols.md and librdma_ep.map, their differences from the stock library
+# with the results of diff.sh, rdma_ep(4) with the header of the ABI and the module. ("make lint"
+# checks their form.)
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
@@ -25,7 +25,7 @@ result "the pages can be made" "$WORK/bad"
 
 # ---- the functions
 
-# "PAGE FUNCTION", and "PAGE SECTION TEXT..." on one line each.
+# "PAGE FUNCTION" lines, and "PAGE SECTION TEXT..." lines
 sed -n 's/^=page //p' "$MAN"/pages/*.txt |
 	awk '{ for (i = 1; i <= NF; i++) print $1, $i }' | sort > "$WORK/pages"
 awk '
@@ -38,8 +38,8 @@ awk '
 	END { flush() }' "$MAN"/pages/*.txt > "$WORK/sections"
 cut -d' ' -f2 "$WORK/pages" | sort > "$WORK/functions"
 
-# What is said to work, or to be refused, in the table; what only the headers know
-# is not for programs.
+# The table's functions that work, fail with EOPNOTSUPP or are forwarded. Programs do not call __*
+# and verbs_*, which only headers use.
 awk -F ' *[|] *' '
 	NF >= 5 && $2 ~ /^_*[a-z]/ && $2 !~ /^(__|verbs_)/ &&
 	$4 ~ /^(works|EOPNOTSUPP|forwarded)/ { print $2, $4 }' "$TOP/docs/programs/symbols.md" |
@@ -83,7 +83,7 @@ awk -v pages="$WORK/pages" '
 	}' "$WORK/pages" "$WORK/sections" > "$WORK/bad"
 result "every page has its sections, and all prototypes" "$WORK/bad"
 
-# References to pages of this section, in the sources and in those that are checked in.
+# References to pages of section 3ep, in the sources and in checked-in pages
 {
 	sed -n 's/^=see //p' "$MAN"/pages/*.txt | tr ' ' '\n'
 	grep -oh '[a-z_0-9]*(3ep)' "$MAN"/pages/*.txt | sed 's/(3ep)//'
@@ -91,7 +91,7 @@ result "every page has its sections, and all prototypes" "$WORK/bad"
 } | sort -u | comm -23 - "$WORK/functions" > "$WORK/bad"
 result "pages of section 3ep that are referred to exist" "$WORK/bad"
 
-# "FUNCTION ANSWER" of each line, of the stock stack.
+# "FUNCTION ANSWER" of each measured difference, for the stock library
 awk -F ' *[|] *' '
 	NF == 4 && split($1, f, /: /) >= 2 { print f[2], $2 }' "$EXPECTED" |
 	sort -u > "$WORK/measured"
@@ -126,7 +126,7 @@ result "what is said to differ is what has been measured" "$WORK/bad"
 
 # ---- the device
 
-# has WORD: is it in rdma_ep(4)? Prints it if not.
+# has WORD: prints WORD if rdma_ep(4) does not contain it
 has()
 {
 	grep -qE "(^|[^a-zA-Z_0-9-])$1($|[^a-zA-Z_0-9-])" "$WORK/rdma_ep.4" ||
@@ -142,7 +142,7 @@ sed -n 's/^\tRDMA_EP_CMD_\([A-Z_]*\).*/\1/p' "$TOP/uapi/rdma/rdma_ep.h" \
 			echo "RDMA_EP_IOC_$command has no entry"
 	done < "$WORK/commands"
 	grep -oE 'RDMA_EP_[A-Z_]+' "$TOP/uapi/rdma/rdma_ep.h" | sort -u > "$WORK/defined"
-	# RDMA_EP_IOC_ABC, and what is short for several: RDMA_EP_CAP_*
+	# RDMA_EP_IOC_ABC, but not the prefix of RDMA_EP_CAP_*
 	grep -oE 'RDMA_EP_[A-Z_]+' "$WORK/rdma_ep.4" | grep -v '_$' | sort -u |
 		comm -23 - "$WORK/defined" | sed 's/$/ is not in the header/'
 } > "$WORK/bad"
@@ -154,7 +154,7 @@ result "every command is in rdma_ep(4), and nothing that there is not" "$WORK/ba
 		while read -r name; do
 			default=$(sed -n "s/^static unsigned int $name = \([0-9]*\);/\1/p" \
 				"$TOP"/kmod/chardev/core/quota.c)
-			# (Of one that is computed the page says how.)
+			# The page describes a computed default in words.
 			grep -qE "^\.It Va $name Pq ${default:-([0-9]+, or )?[^0-9]+}\$" "$WORK/rdma_ep.4" ||
 				echo "parameter $name ($default) is not in rdma_ep(4)"
 		done

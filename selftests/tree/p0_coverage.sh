@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Has every function that programs need first (p0_functions.txt) a test of its
-# own? Tests say so themselves, in a comment in front of TEST():
+# Checks that every function that programs need first (p0_functions.txt) has its own test. A comment
+# before TEST() names the functions of the test:
 #
 #	/* P0: rdma_connect, rdma_accept */
 #
@@ -12,8 +12,8 @@
 . "$(dirname "$0")/checks.sh"
 dir=${1:-$TOP/selftests}
 
-# One awk, as the guest is slow. A tag counts if a test follows it, and if the
-# function is called there: in that file, or in the helpers.
+# A single awk, as the guest is slow. A tag counts if a test follows it and if the file of the test,
+# or the helpers, call the function.
 awk '
 	FILENAME ~ /p0_functions.txt$/ {
 		if ($1 != "")
@@ -33,7 +33,7 @@ awk '
 	}
 	{
 		tags = ""
-		# name( is a call, name) hands the function on
+		# "name(" is a call, "name)" passes the function on.
 		line = $0
 		while (match(line, /[A-Za-z_][A-Za-z0-9_]*[()]/)) {
 			called[FILENAME, substr(line, RSTART, RLENGTH - 1)] = 1

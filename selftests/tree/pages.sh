@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# docs/programs/pages.md has every sentence of the founding manual pages, with the tests that it
-# is tested by. Are they all there, and has every test of page_*.c its sentence?
+# docs/programs/pages.md lists every sentence of the manual pages that the library implements, with
+# its tests. Checks that every sentence is there, and that every test of page_*.c has one.
 
 here=$(dirname "$0")
 # shellcheck source=selftests/tree/checks.sh
@@ -11,7 +11,7 @@ doc=$TOP/docs/programs/pages.md
 PAGES="ibv_create_cq ibv_create_srq_ex ibv_post_srq_recv rdma_create_ep rdma_create_id
 rdma_create_qp rdma_create_srq"
 
-# "PAGE NUMBER SENTENCES TESTS": a line a row; "-" for no tests. And what is wrong with it.
+# "PAGE NUMBER TEST" lines, with "-" for a sentence without tests; errors in $WORK/rows
 awk -F '|' -v bad="$WORK/rows" '
 	function complain(text) { print FILENAME ":" FNR ": " text > bad }
 	function finish() {
@@ -65,7 +65,7 @@ result "its tests are those of page_*.c, each named once" "$WORK/bad"
 grep -Ev '^[a-z_]+_S[0-9][0-9]_[a-z0-9_]+$' "$WORK/tests" > "$WORK/bad"
 result "their names have page, sentence, and what is expected" "$WORK/bad"
 
-# Run on both libraries, but for what only the mock device has.
+# Each program runs on both libraries, except XRC: only the mock device has it.
 list=$here/kselftest-list.txt
 if [[ -e $list ]]; then
 	cat "$list"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# docs/security/tests.md names the tests of each guarantee of model.md, of the fuzzer's
-# findings, and of classes of bugs. Do they exist? Does "make check" run each test of a
-# guarantee in a cell, and something on each suite and device? Do the tables of
-# known-issues.md, its pages, and the IDs that code and tests cite agree?
+# docs/security/tests.md names the tests of each guarantee of model.md, of the fuzzer's findings,
+# and of classes of bugs. Checks that they exist, that a cell of "make check" runs each test of a
+# guarantee, and that each suite and device has a cell. Checks that the tables of known-issues.md,
+# its pages, and the IDs in code and tests agree.
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
@@ -22,7 +22,7 @@ holds()
 	result "$2" "$WORK/bad"
 }
 
-# named FROM TO COLUMN: "FILE TEST" of the tables between these headings, one a line
+# named FROM TO COLUMN: "FILE TEST" lines, from the tables between these headings
 named()
 {
 	sed -n "/^$1/,/^$2/p" "$doc" | grep '^| ' |
@@ -36,7 +36,7 @@ named()
 		}'
 }
 
-# defined: "FILE TEST" of the tests and functions that there are, one a line
+# defined: "FILE TEST" lines, of all tests in C and all functions of scripts
 defined()
 {
 	(cd "$dir" && find abi faults fuzz lib -name '*.c' -exec sed -nE \
@@ -45,7 +45,7 @@ defined()
 	grep -HoE '^[a-z0-9_]+\(\)' faults/*.sh clients/*.sh | tr -d '()' | tr ':' ' ')
 }
 
-# look WHAT LEAST FROM TO [COLUMN]: do those tests exist, and are there so many of them?
+# look WHAT LEAST FROM TO [COLUMN]: checks that these tests exist, and that there are at least LEAST
 look()
 {
 	local what=$1 least=$2 file test begin=$tests
@@ -53,12 +53,12 @@ look()
 		[[ ${exists["$file $test"]:-} ]]
 		holds $? "$file: $test"
 	done < <(named "$3" "$4" "${5:-2}")
-	# A table that cannot be read has nothing.
+	# This fails if the table cannot be parsed.
 	((tests - begin >= least))
 	holds $? "there are $what"
 }
 
-# in_a_cell TEST: does a cell of "make check" run it?
+# in_a_cell TEST: true if a cell of "make check" runs TEST
 in_a_cell()
 {
 	local suite device kernel cpus pattern pairs
@@ -84,7 +84,7 @@ look_at_cells()
 	done
 }
 
-# Each guarantee has one row of tests, and each row its guarantee.
+# Each guarantee has one row of tests, and each row has a guarantee.
 look_at_guarantees()
 {
 	local n_guarantees
@@ -153,7 +153,7 @@ look_at_issues()
 		END { exit bad }' "$known"
 	holds $? "each known report cites an issue"
 
-	# The functions, tests and files that pages name in the section about rdma_ep
+	# The functions and tests that pages name in the section about rdma_ep
 	for page in "$security"/issues/*.md; do
 		sed -n '/^## In rdma_ep/,$p' "$page" | tr '\n' ' '
 		echo

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Is the table of all functions (docs/programs/symbols.md) true? It is held against
-# librdma_ep's symbols and sources, and against the stock libraries and headers of
-# this machine: a build serves programs only if each symbol has the version here
-# that it has there.
+# Checks the table of all functions (docs/programs/symbols.md) against the symbols and sources of
+# librdma_ep, and against the stock libraries and headers of this machine. Programs run with a
+# library only if each symbol has the version of the stock library.
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
@@ -12,8 +11,8 @@ docs=$TOP/docs/programs
 lib=$TOP/lib
 include=${INCLUDE:-/usr/include}
 
-# symbols LIBRARY: "NAME VERSION" of the functions that it exports, only the
-# default versions (@@); with "all" the others as well.
+# symbols LIBRARY [all]: "NAME VERSION" of the exported functions: only the default versions (@@),
+# or all
 symbols()
 {
 	readelf --dyn-syms -W "$1" | awk -v all="$2" '
@@ -23,7 +22,7 @@ symbols()
 		}' | sort -u
 }
 
-# The path of a library that the dynamic linker would take.
+# Prints the path of the library that the dynamic linker would load.
 library()
 {
 	ldconfig -p 2>/dev/null | awk -v name="$1" '$1 == name { print $NF; exit }'
@@ -88,7 +87,7 @@ for name in librdmacm.so.1 libibverbs.so.1; do
 		"$WORK/bad"
 done
 
-# The private node's name says of which rdma-core it is; ours has several.
+# The name of the private node depends on the version of rdma-core; librdma_ep has several.
 if [[ -n ${stock:-} ]]; then
 	symbols "$stock" | grep '^ibv_query_gid_type ' |
 		comm -13 "$WORK/known" - > "$WORK/bad"
@@ -120,8 +119,8 @@ if [[ ! -e $lib/context.c ]]; then
 	exit 1
 fi
 
-# Functions whose last word on our objects is EOPNOTSUPP, or nothing: exported
-# ones, and in another file those that objects point to.
+# Functions that always end with EOPNOTSUPP on objects of librdma_ep: the exported ones, and in
+# $WORK/statics the static ones, to which objects point
 awk '
 	function name_of(line) {
 		match(line, /[a-z_0-9]+\(/)
@@ -168,9 +167,8 @@ awk '$3 == "EOPNOTSUPP:" { print $1 }' "$WORK/table" | sort -u |
 result "exactly the functions fail with EOPNOTSUPP of which it is said" \
 	"$WORK/bad"
 
-# An inline function works if what it goes through is there. The other way round
-# only for contexts: objects may have functions that fail. (One awk, as the guest
-# is slow.)
+# An inline function works if the member or function that it calls through is set. The reverse holds
+# for contexts only: objects may point to functions that fail. (A single awk, as the guest is slow.)
 awk -v statics="$WORK/statics" -v table="$WORK/table" '
 	FILENAME == statics { fails[$1] = 1; next }
 	FILENAME == table { if ($3 == "works") works[$1] = 1; next }

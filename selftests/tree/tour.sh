@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Does docs/internals/tour.md show the code as it is? Every function that a row names has
-# to be defined in the file that the row names; every other name with () has to exist.
+# Checks docs/internals/tour.md: every function that a row names is defined in the file of that row;
+# every other name with () exists.
 #
-# It would catch: a function that was renamed or moved to another file.
+# It would catch a function that was renamed or moved to another file.
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
 DOC=$TOP/docs/internals/tour.md
 
-# defined NAME FILE...: a function's definition begins in column 0, and its line does not
-# end with a semicolon; or it is a macro.
+# defined NAME FILE...: the definition of a function begins in column 0, and its line does not
+# contain a semicolon. Macros count.
 defined()
 {
 	local name=$1
@@ -35,7 +35,7 @@ result "every step's function is defined in its file" "$WORK/bad"
 grep -c '^| `' "$DOC" | diff - <(wc -l < "$WORK/steps") > "$WORK/bad"
 result "every row is a step" "$WORK/bad"
 
-# Ours; functions of the kernel and of libraries have other names.
+# Names of rdma_ep; those of the kernel and of libraries have other prefixes.
 mapfile -t sources < <(find "$TOP/kmod" "$TOP/lib" -name '*.[ch]')
 # shellcheck disable=SC2016
 grep -oE '`(lep|u?ep)_[a-z_0-9]+(\(\)|\[\])`' "$DOC" | tr -d '`()[]' | sort -u |
@@ -45,7 +45,7 @@ grep -oE '`(lep|u?ep)_[a-z_0-9]+(\(\)|\[\])`' "$DOC" | tr -d '`()[]' | sort -u |
 	done > "$WORK/bad"
 result "every name exists" "$WORK/bad"
 
-# Both calls, from the first function to the last.
+# Both calls are complete, from the first function to the last.
 {
 	for name in rdma_create_ep uep_create_ep ep_qp_create lep_post_send uep_post_send \
 		uep_batch_post uep_ring_put; do

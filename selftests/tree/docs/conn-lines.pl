@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# conn-lines.pl FILE...: lines spent on connection handling: in functions that make,
-# connect, watch or destroy ids, QPs, CQs, PDs and SRQs. Functions that post work
-# requests are data path, and so is looking at what an endpoint has. Prints
-# "functions LINES CODE-LINES total-code", and on stderr each function.
+# conn-lines.pl FILE...: counts the lines of connection handling: functions that create, connect,
+# watch or destroy ids, QPs, CQs, PDs and SRQs. Functions that post work requests are data path;
+# functions that only read the state of an endpoint do not count either. Prints "FUNCTIONS LINES
+# CODE-LINES TOTAL-CODE", and each function on stderr.
 use strict;
 use warnings;
 

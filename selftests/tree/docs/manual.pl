@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What kernel-doc -rst prints (perl's, of Linux 6.1 to 6.12) -> Markdown.
+# Converts the output of kernel-doc -rst (perl's, of Linux 6.1 to 6.12) to Markdown.
 use strict;
 use warnings;
 
@@ -93,7 +93,7 @@ while (my $line = <STDIN>) {
 		} elsif ($line =~ /^\*\*Return\*\*$/) {
 			$return = "**Return:** ";
 		} elsif ($line =~ /^``.*``$/) {
-			# A definition: its text follows, indented.
+			# The text of a definition follows, indented.
 			$entry = inline($line);
 		} elsif ($entry) {
 			$line =~ s/^ *//;

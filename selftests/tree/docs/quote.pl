@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# quote.pl TOP < PAGE: the page with its quotes as the sources in TOP have them
-# now. A quote is a code block behind a line
+# quote.pl TOP < PAGE: prints the page with the current quotes of the sources in TOP. A quote is a
+# code block after a line
 #
-#	<!-- FILE: NAME -->	function or structure NAME, or what stands between
+#	<!-- FILE: NAME -->	function or structure NAME, or the lines between
 #				"# quote NAME" and "# end quote"
-#	<!-- FILE -->		all but the first comment
+#	<!-- FILE -->		the file without its first comment
 use strict;
 use warnings;
 
