@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# ulp/9p, a transport of 9P on kernel endpoints: diod's files behind p9_relay, mounted by it
-# and by the kernel's own trans=rdma; files compared, servers killed, the device removed.
+# Tests ulp/9p, a transport of 9P on kernel endpoints: mounts the files of diod through p9_relay,
+# with this transport and with the kernel's trans=rdma, compares files, kills servers, and removes
+# the device.
 #
-# It would catch: messages that the other transport cannot read, requests that wait for ever
-# when the connection ends, or when their tasks are killed, and a device that waits for a mount.
+# It would catch messages that the other transport cannot read, requests that wait forever after the
+# connection ends or their tasks are killed, and a device whose removal waits for a mount.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -21,7 +22,7 @@ fi
 # With the reference of the module
 baseline=$(held)
 
-# The siw of 6.1 applies the limit to root, too: the relay's buffers are beyond it.
+# The siw of 6.1 applies the limit to root, too; the relay's buffers exceed it.
 ulimit -l unlimited
 
 FILES=$WORK/files MNT=$WORK/mnt
@@ -34,7 +35,7 @@ serving()
 	ss -Htln "sport = :$TCP_PORT" | grep -q . || stopped files
 }
 
-# serve [hold]: a 9P server, and what makes RDMA of it
+# serve [hold]: starts a 9P server and its relay to RDMA
 serve()
 {
 	start stock files "$DIOD" -f -n -L stderr -S -U root -e "$FILES" -l 127.0.0.1:$TCP_PORT
@@ -45,7 +46,7 @@ serve()
 # relay [hold]
 relay()
 {
-	# (The one before in this case has written the same.)
+	# (An earlier relay of this case has written the same.)
 	rm -f "$WORK/server.out"
 	start stock server "$RELAY" "$RDMA_ADDR" "$PORT" $TCP_PORT "$@"
 	wait_for 30 test -s "$WORK/server.out" || problem "no relay"
@@ -53,7 +54,7 @@ relay()
 
 killed()
 {
-	# (A relay ends with its device.)
+	# (A relay exits when its device is removed.)
 	kill -KILL "${pids[$1]}" 2>/dev/null
 	finish "$1" 15
 }
@@ -143,7 +144,7 @@ unmount ours
 served
 end
 
-# Its tasks end with an error, and none waits.
+# The tasks of the load end with an error, and none waits.
 load()
 {
 	start stock load bash -c "while dd if=/dev/zero of='$MNT/ours/load' bs=64k count=20 \
@@ -192,8 +193,8 @@ serve
 mount_by rdma_ep ours
 load
 start stock removal rdma link del "$RDMA_DEV"
-# ib_uverbs waits until the relay has closed the device. If ib_uverbs was loaded after rdma_cm,
-# that comes before the event that ends the relay.
+# ib_uverbs waits until the relay has closed the device. If ib_uverbs was loaded after rdma_cm, it
+# waits before rdma_cm sends the event that ends the relay.
 wait_for 5 stopped removal
 served
 finish removal 30

@@ -1,13 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Who is charged for what a program holds: the worked example of docs/admin/accounting.md,
-# whose commands are quoted from here, and whose output is held against what comes
-# out.
+# Checks which user and cgroup are charged for the objects of a program: the worked example of
+# docs/admin/accounting.md, which quotes the commands of this script, and whose output is compared
+# with the actual one.
 #
-# It would catch: objects, pinned pages, queues or kernel memory that are charged to
-# nobody, twice, or after they are gone; limits that limit nothing; a page that says
-# something else.
+# It would catch objects, pinned pages, queues or kernel memory that are not charged, charged twice,
+# or charged after they are freed; limits without effect; a page with other output.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -51,14 +50,14 @@ look()
 
 # ---- stacks (see common.sh)
 
-# The files of its terminal are no concern of its: it reads from a FIFO.
+# The files of the terminal do not count: the program reads from a FIFO.
 on_demo()
 {
 	echo "$BASHPID" > "$CG/cgroup.procs" &&
 	exec rdma-ep-run "$@" < "$WORK/fifo"
 }
 
-# Who is privileged may go beyond RLIMIT_MEMLOCK and the quotas.
+# A privileged user is not subject to RLIMIT_MEMLOCK and the quotas.
 on_user()
 {
 	ulimit -l "$MEMLOCK"
@@ -66,7 +65,7 @@ on_user()
 		rdma-ep-run "$@" < /dev/null
 }
 
-# ---- what is known
+# ---- checks
 
 ready_or_gone()
 {
@@ -90,7 +89,7 @@ release()
 	finish "$1"
 }
 
-# stat_of NAME: of memory.stat, bytes
+# stat_of NAME: prints the value in memory.stat, in bytes
 stat_of()
 {
 	awk -v name="$1" '$1 == name { print $2 }' "$CG/memory.stat"
@@ -101,14 +100,14 @@ uncharged()
 	! grep -q 'hca_object=[1-9]' "$CG/rdma.current"
 }
 
-# shown LINE: it comes out, and is on the page. (The device's name is rxe0 there.)
+# shown LINE: the output and the page have it. (The page has the device's name rxe0.)
 shown()
 {
 	grep -qxF -- "$1" "$WORK/look" || problem "no line '$1' comes out"
 	grep -qxF -- "${1/$RDMA_DEV/rxe0}" "$DOC" || problem "no line '$1' on the page"
 }
 
-# refused NAME STATUS TEXT: it has not begun, and says why; so does the page
+# refused NAME STATUS TEXT: the program fails with TEXT, which the page has as well
 refused()
 {
 	finish "$1"
@@ -117,7 +116,7 @@ refused()
 	grep -qF -- "$2" "$DOC" || problem "'$2' is not on the page"
 }
 
-# That of the page, which depends on how much memory there is
+# The quota on the page; the default depends on the size of memory.
 quota=$(<"$QUOTA")
 echo 512 > "$QUOTA"
 trap 'echo "$quota" > "$QUOTA"; rm -rf "$WORK"' EXIT
@@ -155,8 +154,8 @@ release program
 expect_status program 0
 end
 
-# Of structures of ours, a CQ has more than a KiB. (Some 2000 KiB are the pages of its
-# ring and what the kernel has for the process.)
+# A CQ needs more than a KiB of structures of rdma_ep. (Some 2000 KiB are the pages of its ring and
+# the kernel's structures of the process.)
 begin "many small CQs are kernel memory"
 echo "$RDMA_DEV hca_object=max" > "$CG/rdma.max"
 hold program 1000 1
@@ -189,9 +188,9 @@ refused program "Errno: 122, Disk quota exceeded"
 echo 512 > "$QUOTA"
 end
 
-# A cgroup that is removed with a limit in rdma.max and nothing charged leaves an entry
-# in the device's list that the kernel follows when the device goes (6.1: list_del
-# corruption in free_cg_rpool_locked()).
+# A cgroup that is removed with a limit in rdma.max and without charges leaves an entry in the
+# device's list. The kernel follows the entry when it removes the device (6.1: list_del corruption
+# in free_cg_rpool_locked()).
 begin "nothing stays charged"
 remove_cgroup || problem "the cgroup is in use"
 end

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# rdma-ep-run --alone: programs run where librdmacm and libibverbs can not be loaded;
-# rsockets, which need these, say that they are not there.
+# rdma-ep-run --alone: programs run where librdmacm and libibverbs cannot be loaded; rsockets, which
+# need these libraries, fail with a message.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
 not_on_stock "alone" "stock run, there is no library of ours"
 
-# Nothing can be loaded from an empty file.
+# The dynamic linker cannot load an empty file.
 # shellcheck disable=SC2016
 HIDE='mount --bind "$0" /dev/infiniband
 for library in $(ldconfig -p | sed -n "s/.*lib\(rdmacm\|ibverbs\)[.]so[.]1 .*=> //p"); do
@@ -30,14 +30,14 @@ on_alone()
 	on_hidden rdma-ep-run --alone "$@"
 }
 
-# Where the libraries are that a process has.
+# libraries NAME: prints the RDMA libraries that the process has loaded
 libraries()
 {
 	sed -n 's/.* \(\/.*\/lib\(rdma_ep\|rdmacm\|ibverbs\)[^/]*\)$/\1/p' \
 		"/proc/${pids[$1]}/maps" | xargs -rn 1 basename | sort -u | tr '\n' ' '
 }
 
-# Otherwise what follows would not mean anything.
+# Without this failure, the other cases would prove nothing.
 begin "in front of the real libraries it does not run there"
 start hidden client rdma-ep-run rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
 finish client 20
@@ -67,8 +67,8 @@ expect_status client 0
 expect_lines client 1 "^hca_id:[[:space:]]*$RDMA_DEV$"
 end
 
-# On objects of nobody's the real libraries would be called: there are none, and ours,
-# which has their names, must not call itself.
+# librdma_ep passes foreign objects to the real libraries. Here it has the names of these itself,
+# and must not call itself.
 begin "foreign objects"
 client alone python3 -c '
 import ctypes, errno

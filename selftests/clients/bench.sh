@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The benchmark, each of its operations a few times: does it run to its end on both
-# stacks, with a result for everything? How fast it is does not matter here. It makes
-# connections, streams and an SRQ of many connections in ways that no other test has.
-# (Not srq_256: the tests' guest has not the memory for it.)
+# The benchmark, with a few runs of each operation: it runs to its end on both stacks, with a result
+# for every operation. The speed does not matter. Its connections, streams and the SRQ of many
+# connections are not in other tests. (srq_256 needs more memory than the guest has.)
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -25,7 +24,7 @@ bench_case()
 	start "$stack" bench "$BENCH" -a "$RDMA_ADDR" -d 1000 "${BENCHMARKS[@]}"
 	finish bench 150
 	expect_status bench 0
-	# siw loses connections, and that is told.
+	# siw loses connections, which the benchmark reports on stderr.
 	[[ $DEVICE == siw ]] || expect_no_stderr bench
 	for name in "${RESULTS[@]}"; do
 		expect_lines bench 1 "^result $name ns=[1-9][0-9]* n=[1-9][0-9]*( |$)"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The scripts for bpftrace: does this suite's bpftrace take them, and does what they
-# print agree with what programs are known to do?
+# The scripts for bpftrace: the suite's bpftrace accepts them, and their output agrees with the
+# operations of the traced programs.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -12,7 +12,7 @@ SCRIPTS=$(dirname "$(command -v rdma-ep-trace)")/../share/rdma-ep
 
 not_on_stock "scripts for bpftrace"
 
-# bpftrace runs this when all is attached, and ends with it.
+# bpftrace runs this script once all probes are attached, and ends with it.
 cat > "$WORK/traced" <<END
 touch "$WORK/attached"
 while [ ! -e "$WORK/enough" ]; do sleep 0.1; done
@@ -23,17 +23,17 @@ attached_or_gone()
 	[[ -e $WORK/attached ]] || stopped bpftrace
 }
 
-# on SCRIPT: from here on
+# on SCRIPT: starts tracing
 on()
 {
 	rm -f "$WORK/attached" "$WORK/enough"
 	start stock bpftrace bpftrace -c "/bin/sh $WORK/traced" "$SCRIPTS/$1.bt"
-	# A compiler is loaded and run.
+	# bpftrace loads and runs a compiler.
 	wait_for 60 attached_or_gone
 	[[ -e $WORK/attached ]] || problem "$1.bt is not attached"
 }
 
-# What it has printed is in $WORK/bpftrace.out.
+# Ends tracing. The output is in $WORK/bpftrace.out.
 off()
 {
 	touch "$WORK/enough"
@@ -41,7 +41,7 @@ off()
 	expect_status bpftrace 0
 }
 
-# histograms MAP: a line for each key, with the least of each range and how often
+# histograms MAP: prints a line for each key, with the start and the count of each range
 histograms()
 {
 	awk -v map="@$1" '
@@ -56,7 +56,7 @@ histograms()
 		"$WORK/bpftrace.out" | sort
 }
 
-# What a histogram counts, all in all
+# count MAP: prints the sum of all counts of its histograms
 count()
 {
 	histograms "$1" | grep -o ':[0-9]*' | awk -F : '{ n += $2 } END { print n + 0 }'
@@ -71,7 +71,7 @@ me="$RDMA_ADDR:[0-9]+" it="$RDMA_ADDR:$PORT"
 expect_lines bpftrace 1 "${line}connect qp [1-9][0-9]* $me -> $it\$"
 expect_lines bpftrace 1 "${line}accept qp [1-9][0-9]* $it -> $me\$"
 expect_lines bpftrace 2 "${line}established after [0-9]+ us\$"
-# Whoever is told of it before he has destroyed his id
+# The event reaches only a side that has not destroyed its id yet.
 expect_lines bpftrace "$(grep -c 'event 10' "$WORK/bpftrace.out")" \
 	"${line}event 10, status 0\$"
 grep -q 'event 10' "$WORK/bpftrace.out" || problem "nobody is disconnected"
@@ -81,8 +81,8 @@ expect "times of connections" "$(count up_ms)" 2
 expect_lines bpftrace 2 '^@'
 end
 
-# Both of rping's sides send and receive two messages of 16 bytes a ping, and post one
-# receive more; the server reads and writes 64 bytes (-S), too. See trace.sh.
+# Each side of rping sends and receives two messages of 16 bytes per ping, and posts one more
+# receive; the server also reads and writes 64 bytes (-S). See trace.sh.
 begin "rdma-ep-posts.bt"
 on rdma-ep-posts
 ping_pair $PINGS 64
@@ -92,14 +92,14 @@ expect "work requests of each post, of the client and of the server" \
 	"$(histograms requests)" "1:$small"$'\n'"1:$((small + large))"
 expect "bytes of each post" "$(histograms bytes)" \
 	"16:$small"$'\n'"16:$small 32:0 64:$large"
-# Some polls find several; all completes, but the last receives maybe.
+# Some polls find several completions. All requests complete, except possibly the last receives.
 least=$(histograms completions | tr ' ' '\n' |
 	awk -F : '{ n += $1 * $2 } END { print n + 0 }')
 ((least <= 10 * PINGS + 2 && 2 * least >= 10 * PINGS)) ||
 	problem "at least $least completions"
 expect_lines bpftrace 2 '^@requests\[rping, [0-9]+\]'
 expect_lines bpftrace 0 '^@failed'
-# Receives that are flushed: 5 is IB_WC_WR_FLUSH_ERR. (Not all are fetched any more.)
+# Flushed receives: 5 is IB_WC_WR_FLUSH_ERR. (rping does not poll all of them.)
 expect_lines bpftrace 0 '^@wc_errors\[rping, [0-9]+, ([0-46-9]|..)\]'
 end
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# cmtime: many connections made and ended, step by step, all at the same time;
-# the server handles requests and disconnects in threads of their own.
+# cmtime: many connections at the same time, created and destroyed step by step; the server handles
+# requests and disconnects in separate threads.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -21,8 +21,8 @@ cmtime_case()
 	# Failures of single connections are only in the output.
 	expect_lines client 0 'event:|ERROR|fail'
 	for step in "${STEPS[@]}" connect disconnect destroy; do
-		# total and longest in ms, shortest and average in us; it says
-		# 999999999 if no connection got there
+		# total and longest in ms, shortest and average in us; 999999999 if no connection
+		# reached the step
 		expect_lines client 1 "^$step *:( +[0-9]{1,8}\.[0-9]{2}){4}$"
 	done
 	terminate server
@@ -31,9 +31,9 @@ cmtime_case()
 	end
 }
 
-# Newer ones: the two sides keep in step over TCP, and after it has made the
-# connections it makes them again, with numbers of QPs that do not exist. rdma_ep
-# refuses these: the numbers have to be of the program's own QPs.
+# Newer versions: the two sides synchronize over TCP, and after the first connections the client
+# connects again, with numbers of QPs that do not exist. rdma_ep refuses these numbers, as they must
+# be those of the program's own QPs.
 newer_case()
 {
 	local pair=$1 step tables=1 args=(cmtime -b "$RDMA_ADDR" -c "$CONNECTIONS")

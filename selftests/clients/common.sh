@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Client runs: unmodified librdmacm programs in pairs, each side either on the
-# stock libraries ("stock") or on rdma_ep ("ours", or any NAME for which the test
-# has a function on_NAME that becomes the program), judged by exit status and
-# output, and by what the kernel still holds afterwards. Sourced by the tests.
+# Runs of unmodified librdmacm programs in pairs, each side either on the stock libraries ("stock")
+# or on rdma_ep ("ours", or any NAME with a function on_NAME of the test that executes the program).
+# A case checks exit status, output, and the objects left in the kernel. Tests include it.
 #
 # A case is
 #
@@ -14,7 +13,7 @@
 #	...					(expectations)
 #	end					(prints the TAP line)
 #
-# Whatever is not as expected is noted with "problem" and shown with the case.
+# "problem" notes an unexpected result, which is printed with the case.
 
 # shellcheck source=selftests/vm/guest/lib.sh
 . "${GUEST_LIB:-/rig/guest/lib.sh}"
@@ -24,8 +23,8 @@ read -ra PAIRS <<< "${PAIRS:-ours:ours ours:stock stock:ours}"
 [[ -z ${STOCK:-} ]] || PAIRS=(stock:stock)
 
 PROGRAM_LIMIT=60	# seconds for one program; it takes 1 to 3, emulated
-CLEAN_LIMIT=30		# until the kernel holds nothing any more
-UNREAD_LIMIT=5		# until siw has read what is there
+CLEAN_LIMIT=30		# until the kernel has freed all objects
+UNREAD_LIMIT=5		# until siw has read the data in its sockets
 
 WORK=$(mktemp -d)
 NEXT_PORT=$((20000 + RANDOM % 20000))
@@ -35,7 +34,7 @@ failures=0
 
 trap 'rm -rf "$WORK"' EXIT
 
-# Sets PORT: a new one for every case, so that runs cannot meet.
+# Sets PORT, a new one for every case, so that runs cannot collide.
 new_port()
 {
 	PORT=$((NEXT_PORT++))
@@ -47,10 +46,9 @@ problem()
 	problems+=("$*")
 }
 
-# What siw does not read although it is there. siw_accept() tells the peer first,
-# and listens to its socket then: what comes in between stays unread until more
-# comes, and if the peer waits for an answer, both wait for ever. On any stack (SIW-25).
-# (Of the sockets that no process has, siw is to read.)
+# Prints data that siw does not read. siw_accept() replies to the peer before it watches its socket:
+# data that arrives in between stays unread until more arrives. If the peer waits for an answer,
+# both wait forever, on any stack (SIW-25). (Sockets without a process belong to siw.)
 unread_bytes()
 {
 	local ns
@@ -69,8 +67,8 @@ siw_unread()
 	[[ $(unread_bytes) != "$bytes" ]] || echo "${bytes//$'\n'/, }"
 }
 
-# The same for a while: who waits for that waits for ever, and is not worth his whole
-# limit, which on a slow kernel is minutes. (Looks once a second.)
+# True if data stays unread for UNREAD_LIMIT: a program that waits for it waits forever, so do not
+# wait for its whole limit, which is minutes on a slow kernel. (Checks once a second.)
 stuck_unread()
 {
 	local bytes
@@ -86,8 +84,7 @@ stuck_unread()
 	((SECONDS - unread_since >= UNREAD_LIMIT * ${TEST_SCALE:-1}))
 }
 
-# The index of RDMA_ADDR in the device's GID table: programs that do without
-# rdma_cm are told.
+# Prints the index of RDMA_ADDR in the device's GID table, for programs without rdma_cm.
 gid_index()
 {
 	local gid
@@ -98,9 +95,9 @@ gid_index()
 
 # ---- processes
 
-# A program on ours sees no other RDMA device file than ours: it cannot fall
-# back to the stock stack unnoticed, and needs nothing else in a container.
-# (Only used in the background: the subshell becomes the program.)
+# A program on rdma_ep has no other RDMA device file: it cannot fall back to the stock stack
+# unnoticed, and would need no other one in a container. (Called only in the background, as the
+# subshell executes the program.)
 on_ours()
 {
 	local dir
@@ -113,9 +110,8 @@ on_ours()
 		"$dir" "$@"
 }
 
-# start STACK NAME PROGRAM ARGS...: in the background, PID in pids[NAME],
-# output in $WORK/NAME.out and .err. No timeout(1) in between: the process must
-# be the program, for tests that kill it.
+# start STACK NAME PROGRAM ARGS...: in the background, PID in pids[NAME], output in $WORK/NAME.out
+# and .err. Without timeout(1), as tests kill the process, which must be the program.
 declare -A pids
 start()
 {
@@ -123,14 +119,14 @@ start()
 	shift 2
 	local command=("$@")
 	[[ $stack == stock ]] || command=("on_$stack" "$@")
-	# Here: the new process may come to it after the first look at the output.
+	# Create it here, as a test may look at the output before the new process opens it.
 	: > "$WORK/$name.out"
 	"${command[@]}" >"$WORK/$name.out" 2>"$WORK/$name.err" </dev/null &
 	pids[$name]=$!
 	commands[$name]="[$stack] $*"
 }
 
-# (a zombie is not running)
+# (A zombie is not running.)
 running()
 {
 	local state
@@ -148,8 +144,8 @@ stopped_or_stuck()
 	stopped "$1" || stuck_unread
 }
 
-# finish NAME [SECONDS]: wait for it; status in statuses[NAME]. One that does
-# not end is a problem and is killed.
+# finish NAME [SECONDS]: waits for it; status in statuses[NAME]. A program that does not end is a
+# problem, and is killed.
 declare -A statuses commands
 finish()
 {
@@ -158,7 +154,7 @@ finish()
 	if ! stopped "$name"; then
 		problem "$name does not end:" \
 			"$(stack_of "${pids[$name]}")"
-		# That ends kping's run, which a process that is killed leaves.
+		# SIGTERM ends kping's run; SIGKILL of its process would leave the run behind.
 		kill -TERM "${pids[$name]}"
 		wait_for 5 stopped "$name" || kill -KILL "${pids[$name]}"
 	fi
@@ -166,14 +162,14 @@ finish()
 	statuses[$name]=$?
 }
 
-# Where the threads of a process hang in the kernel.
+# stack_of PID: prints where the threads of a process wait in the kernel
 stack_of()
 {
 	cat "/proc/$1/task/"*/stack 2>/dev/null | tr '\n' ' '
 }
 
-# On $PORT: the CM's, or, of programs that exchange their addresses over a
-# socket, TCP's.
+# True if $PORT has a listener, of the CM or, for programs that exchange addresses over a socket, of
+# TCP.
 listening()
 {
 	local listener="state LISTEN [^"$'\n'"]*src-addr [^ "$'\n'"]*:$PORT([[:space:]]|\$)"
@@ -204,7 +200,7 @@ tcp_server()
 	server "$@"
 }
 
-# For servers that serve for ever: being told to end is their only end.
+# For servers that end only by a signal
 terminate()
 {
 	running "$1" || problem "$1 ended by itself"
@@ -220,9 +216,9 @@ client()
 	finish client
 }
 
-# perftest -R connects twice, and the second time the client does not wait until
-# the server listens: it is refused, on any stack, if the server was too slow.
-# Then once more, with a new server: "for _ in 1 2 3; do ... too_slow || break".
+# perftest -R connects twice, and the second time the client does not wait until the server listens:
+# on any stack, the client is refused if the server is too slow. Repeat it with a new server then:
+# "for _ in 1 2 3; do ... too_slow || break".
 too_slow()
 {
 	grep -Eq 'CM_EVENT_(REJECTED; error: 8|UNREACHABLE; error: 1)\>|Connection refused' \
@@ -233,11 +229,11 @@ too_slow()
 	new_port
 }
 
-# Without the capabilities to which limits do not apply.
+# Prefix of a command that must not have the capabilities that lift limits
 # shellcheck disable=SC2034
 NOBODY=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 
-# with_parameter NAME VALUE COMMAND...: a parameter of the module while that runs
+# with_parameter NAME VALUE COMMAND...: runs the command with this value of a module parameter
 with_parameter()
 {
 	local file=/sys/module/rdma_ep/parameters/$1 old ret
@@ -251,7 +247,7 @@ with_parameter()
 
 # ---- expectations
 
-# expect_stack NAME STACK: is a running program really where it should be?
+# expect_stack NAME STACK: a running program is on this stack
 expect_stack()
 {
 	local files
@@ -279,7 +275,7 @@ expect_status()
 		problem "$name: exit status ${statuses[$name]:-none}, not $status"
 }
 
-# ping_pair COUNT BYTES: a server and a client that have nothing to complain about
+# ping_pair COUNT BYTES: a server and a client, which must succeed
 ping_pair()
 {
 	local args=(-a "$RDMA_ADDR" -p "$PORT" -C "$1" -S "$2")
@@ -302,7 +298,7 @@ expect_error()
 	grep -qF -- "$2" "$WORK/$1.err" || problem "$1: does not say '$2'"
 }
 
-# expect_output NAME LINE...: these lines, in this order, maybe others between
+# expect_output NAME LINE...: the output has these lines in this order, possibly with others between
 expect_output()
 {
 	local name=$1 line want at=0 n
@@ -327,7 +323,7 @@ expect_no_stderr()
 	done
 }
 
-# After the client: both have ended with 0
+# After the client: both must exit with 0
 both_succeed()
 {
 	finish server
@@ -335,11 +331,11 @@ both_succeed()
 	expect_status server 0
 }
 
-# ---- what the kernel holds
+# ---- objects in the kernel
 
 held()
 {
-	# Counters are per CPU and folded lazily: ask for it.
+	# The counters are per CPU and folded lazily: force it.
 	echo 1 > /proc/sys/vm/stat_refresh
 	rdma_objects | sort
 	echo "pinned-pages $(pinned_pages)"
@@ -375,7 +371,7 @@ end()
 {
 	local name p
 	for name in "${!pids[@]}"; do
-		# The program is gone when its status is known.
+		# A program with a status has exited.
 		[[ -z ${statuses[$name]:-} ]] || continue
 		running "$name" && kill -KILL "${pids[$name]}"
 		wait "${pids[$name]}" 2>/dev/null
@@ -414,8 +410,7 @@ skip()
 	echo "ok $tests $1 # SKIP $2"
 }
 
-# For tests of what iWARP does not have, or the stock libraries, after their first lines: a
-# test of its own says so, and nothing else is tried.
+# For tests of features that iWARP or the stock libraries lack: skips all of the test.
 not_on_iwarp()
 {
 	[[ $DEVICE == siw ]] || return 0
@@ -430,7 +425,7 @@ not_on_stock()
 	finish_tests
 }
 
-# The script's last words. The module must go and come back.
+# Ends the script. The module must be unloadable and loadable again.
 finish_tests()
 {
 	if [[ -z ${STOCK:-} ]]; then

@@ -2,12 +2,11 @@
 /*
  * contain [-u|-s] [-n NETNS] [-m KIB] ROOT UID PROGRAM [ARG...]
  *
- * Become PROGRAM as a container's runtime would start it: in a mount namespace
- * of which ROOT is all there is (no /proc, no /sys, nothing of the host below
- * it), read-only, in the network namespace NETNS (a file as /run/netns/NAME),
- * as user UID without any capability and with no way to get one, with KIB
- * kilobytes of RLIMIT_MEMLOCK.
- * -u: in a user namespace as well, as runtimes do that ordinary users start
+ * Runs PROGRAM as a container's runtime would: read-only in a mount namespace that contains only
+ * ROOT (no /proc, no /sys, nothing of the host below it), in the network namespace NETNS (a file
+ * such as /run/netns/NAME), as user UID without any capability and without a way to get one, with
+ * KIB kilobytes of RLIMIT_MEMLOCK.
+ * -u: in a user namespace as well, as runtimes of unprivileged users do
  * -s: with /proc and a read-only /sys
  */
 #include <err.h>
@@ -36,7 +35,7 @@ static void become(uid_t uid)
 {
 	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
 		err(125, "user %u", uid);
-	/* /proc/self belongs to root as long as this is off. */
+	/* /proc/self belongs to root while this is off. */
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
@@ -67,7 +66,7 @@ static void mount_proc_sys(void)
 		err(125, "/proc, /sys");
 }
 
-/* The mounts that were here before are not hidden, but gone. */
+/* Unmounts the previous mounts instead of hiding them. */
 static void enter_root(const char *root, bool proc_sys)
 {
 	if (unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS))

@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In containers: a root directory with the programs, the shared libraries that
-# they are linked with, librdma_ep.so.1 and one device node; an ordinary user
-# with a modest RLIMIT_MEMLOCK; no /proc, no /sys. See contain.c.
+# Programs in containers: a root directory with the programs, the shared libraries that they are
+# linked with, librdma_ep.so.1 and one device node; an unprivileged user with a small
+# RLIMIT_MEMLOCK; no /proc, no /sys. See contain.c.
 #
-# First with two software iWARP devices, each in a container's own network
-# namespace, and with neither ib_uverbs nor rdma_ucm in the kernel (but siw needs
-# ib_uverbs for itself on 6.12). Then with rxe, which works in the host's network
-# namespace only and needs ib_uverbs for itself.
+# The first cases use two software iWARP devices, each in a container's own network namespace, with
+# neither ib_uverbs nor rdma_ucm in the kernel (but on 6.12 siw needs ib_uverbs). The next cases use
+# rxe, which works only in the host's network namespace and needs ib_uverbs.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -22,10 +21,9 @@ OPTIONS=()		# more of them for contain
 PROGRAMS=(rping rdma_server rdma_client ucmatose udaddy ibv_devices ibv_devinfo
 	ib_send_bw)
 
-# ---- what the containers contain
+# ---- contents of the containers
 
-# copy_in ROOT PROGRAM...: with the shared libraries that the first is linked
-# with
+# copy_in ROOT PROGRAM...: copies the programs, and the shared libraries of the first one
 copy_in()
 {
 	local root=$1
@@ -34,8 +32,8 @@ copy_in()
 	cp -L --parents "$@" $(ldd "$1" | grep -o '/[^ ]*') "$root/"
 }
 
-# make_root ROOT: the node; the library, where the dynamic linker looks without
-# being told; what glibc loads when a thread ends
+# make_root ROOT: makes a root with the node, the library in a standard directory of the dynamic
+# linker, and the library that glibc loads when a thread ends
 make_root()
 {
 	local root=$1 dir=$1/lib/x86_64-linux-gnu library
@@ -47,8 +45,8 @@ make_root()
 	chmod 755 "$root"
 }
 
-# The programs of the distribution, which are linked with librdmacm and
-# libibverbs. No driver of libibverbs is there.
+# Makes a root with the distribution's programs, which are linked with librdmacm and libibverbs, and
+# without a driver of libibverbs.
 make_image()
 {
 	local root=$WORK/image program
@@ -60,9 +58,8 @@ make_image()
 	cp "$(type -p rdma-ep)" "$root/usr/bin/"
 }
 
-# Programs that are linked with librdma_ep instead. Not those whose subject is the
-# stock libraries next to it, the one that reads /proc, the one that makes a mock device,
-# and the one that sets a module parameter.
+# Makes a root with programs linked with librdma_ep. It leaves out those that test the stock
+# libraries next to it, read /proc, make a mock device, or set a module parameter.
 make_linked()
 {
 	local root=$WORK/linked
@@ -116,7 +113,7 @@ on_linked()
 		"$CONTAINER_UID" "$TESTS/$1"
 }
 
-# Is a running program really where it should be?
+# Checks that a running program is contained.
 expect_contained()
 {
 	local proc=/proc/${pids[$1]} mounts=1 n
@@ -183,8 +180,7 @@ udaddy_case()
 	end
 }
 
-# perftest registers more than 64 KiB, and its libpci ends it if there is
-# neither /proc nor /sys.
+# perftest registers more than 64 KiB, and its libpci exits without /proc and /sys.
 send_bw_case()
 {
 	local MEMLOCK=1024 OPTIONS=(-s) args
@@ -220,8 +216,8 @@ devinfo_case()
 	end
 }
 
-# The limit is one: what does not fit is refused, with a message and no crash.
-# (It fails before it connects, so it needs no server.)
+# A registration beyond the limit fails with a message and without a crash. (The client fails before
+# it connects, so it needs no server.)
 memlock_case()
 {
 	begin "$MEMLOCK KiB of RLIMIT_MEMLOCK are the limit, $1"
@@ -252,7 +248,7 @@ doctor_case()
 	end
 }
 
-# A program that is linked with librdma_ep, and needs no librdmacm or libibverbs.
+# A program that is linked with librdma_ep, and neither with librdmacm nor libibverbs
 linked_case()
 {
 	begin "$1, linked with librdma_ep"
@@ -265,7 +261,7 @@ linked_case()
 
 # ---- the host
 
-# The driver may have loaded ib_uverbs, as on 6.12: its functions for user memory are there.
+# The driver may have loaded ib_uverbs, as on 6.12, which has functions for user memory.
 no_stock_modules()
 {
 	! lsmod | grep -E '^(ib_uverbs|rdma_ucm) ' | grep -v '^ib_uverbs .* siw$'
@@ -275,7 +271,7 @@ unload_stock()
 {
 	local driver=$DEVICE
 	[[ $driver != rxe ]] || driver=rdma_rxe
-	# (siw, too, if a test before has loaded it)
+	# (siw as well, if an earlier test has loaded it)
 	rdma link delete "$RDMA_DEV" && modprobe -r "$driver" && modprobe -rq siw &&
 	modprobe -r rdma_ucm && modprobe -r ib_uverbs && no_stock_modules
 }
@@ -285,9 +281,9 @@ siw_active()
 	(($(ip netns exec c1 rdma link | grep -c '^link siw.* state ACTIVE') == 2))
 }
 
-# Two network namespaces, joined by a cable, each with an RDMA device. The
-# interfaces are made in the host's, so that their indices differ: siw compares
-# nothing else, and a listener on all addresses would be refused.
+# Two network namespaces, joined by a cable, each with an RDMA device. The interfaces are created in
+# the host's namespace, so that their indices differ: siw compares only these, and would refuse a
+# listener on all addresses.
 make_networks()
 {
 	local i
@@ -353,7 +349,7 @@ for program in "${LINKED[@]}"; do
 	linked_case "$program"
 done
 
-# A peer on the host, on the stock stack.
+# A peer on the host, on the stock stack
 modprobe -a ib_uverbs rdma_ucm
 rping_case c3 stock "$RDMA_ADDR"
 rping_case stock c3 "$RDMA_ADDR"

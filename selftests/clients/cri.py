@@ -19,8 +19,8 @@ except ImportError:
     from google.protobuf.message_factory import MessageFactory
     GetMessageClass = MessageFactory().GetPrototype
 
-# MESSAGE: its fields, NAME=NUMBER:TYPE. A type with a * is repeated, a map has string
-# keys and values.
+# MESSAGE: its fields, NAME=NUMBER:TYPE. A type with a * is repeated; a map has strings as keys and
+# values.
 MESSAGES = '''
 VersionRequest: version=1:string
 VersionResponse: version=1:string runtime_name=2:string runtime_version=3:string

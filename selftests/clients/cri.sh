@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Pods of containerd, by the calls of a kubelet: the pod of packaging/kubernetes/pod.json,
-# twice at a time, with rping and fio in them, and with a peer on the host. Their processes have
-# an RLIMIT_MEMLOCK of 0: a rule lets them register memory. The page has the output of one.
+# Pods of containerd, created by the calls of a kubelet: two instances of the pod of
+# packaging/kubernetes/pod.json, with rping and fio in them, and with a peer on the host. Their
+# processes have an RLIMIT_MEMLOCK of 0: a rule lets them register memory. The page has the output
+# of one.
 #
-# It would catch: a CDI specification that containerd refuses; a program that needs more than
-# the node and the library: a capability, a system call that the default filter denies, a
-# file that can be written; a rule that does not hold in the cgroups of pods.
+# It would catch a CDI specification that containerd refuses; a program that needs more than the
+# node and the library: a capability, a system call that the default filter denies, a writable file;
+# a rule without effect in the cgroups of pods.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -18,7 +19,7 @@ POD=${CDI_SPEC%/cdi/*}/kubernetes/pod.json
 DOC=${CDI_SPEC%/packaging/*}/docs/admin/containers.md
 RULES=/sys/module/rdma_ep/parameters/rules
 STATE=$WORK/containerd
-PLUGIN=cdi		# how a device plugin answers
+PLUGIN=cdi		# kind of reply of the device plugin
 SOCKET=$STATE/socket
 
 not_on_stock "pods of containerd"
@@ -27,7 +28,8 @@ if ! type containerd &>/dev/null; then
 	finish_tests
 fi
 
-# cri METHOD JSON: a call. One process makes all, since it takes seconds to start, emulated.
+# cri METHOD JSON: makes a call. One process makes all calls, as it takes seconds to start,
+# emulated.
 cri()
 {
 	local answer
@@ -48,7 +50,7 @@ start_cri()
 	exec 7> "$STATE/requests" 8< "$STATE/answers"
 }
 
-# answer FIELD: its value in the JSON on stdin
+# answer FIELD: prints its value in the JSON on stdin
 answer()
 {
 	sed -nE "s/.*\"$1\": *\"?([^\",}]*).*/\1/p"
@@ -63,7 +65,7 @@ request()
 
 declare -A SANDBOXES CONTAINERS
 
-# pod NAME COMMAND...: its sandbox and its container, started
+# pod NAME COMMAND...: creates and starts its sandbox and its container
 pod()
 {
 	local name=$1 id
@@ -111,7 +113,7 @@ pod_server()
 	listening || problem "the pod $1 does not listen on port $PORT"
 }
 
-# finish_pod NAME STATUS: wait for its end; its output is that of the program NAME
+# finish_pod NAME STATUS: waits for its end; its output becomes that of the program NAME
 finish_pod()
 {
 	local got
@@ -151,8 +153,8 @@ metrics()
 	# end quote
 }
 
-# on_page COMMAND: each line of its output is a line of the page, where the container's id is
-# ID, the device rxe0 and the time of a log TIME
+# on_page COMMAND: each line of its output is a line of the page, which has ID for the container's
+# id, rxe0 for the device and TIME for the time of a log
 on_page()
 {
 	local line n=0
@@ -203,7 +205,7 @@ start_containerd()
 	start_cri && wait_for 60 containerd_answers
 }
 
-# import_image NAME CONFIG PROGRAM...: as an archive of "docker save"
+# import_image NAME CONFIG PROGRAM...: imports an archive in the format of "docker save"
 import_image()
 {
 	local name=$1 config=$2 dir=$STATE/$1 sum

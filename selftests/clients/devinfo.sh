@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What ibv_devices and ibv_devinfo say about the device is what they say on the
-# stock libraries, line by line; ibv_asyncwatch sees a port go and come back.
+# ibv_devices and ibv_devinfo print the same about the device on rdma_ep as on the stock libraries,
+# line by line; ibv_asyncwatch reports that a port is down and up again.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
-# Limits that rdma_ep sets lower than the device does: queues are in memory that
-# is charged to the user, there are no memory windows.
+# Limits of rdma_ep below those of the device: the memory of queues is charged to the user, and
+# there are no memory windows.
 OWN_LIMITS='max_qp_wr|max_srq_wr|max_mw'
-# (of rxe it is the same)
+# (rxe has the same limit.)
 [[ $DEVICE != siw ]] || OWN_LIMITS+='|max_cqe'
 ODP_CAP='^\s+(ODP_SUPPORT|SUPPORT_)'
-# Capabilities that a kernel consumer cannot have: ours has none of them.
+# rdma_ep is a kernel consumer, and cannot offer these capabilities.
 NOT_GIVEN='^\s+(MEM_WINDOW.*|MEM_MGT_EXTENSIONS|.*FLUSH.*|.*ATOMIC_WRITE.*|Unknown flags: .*)$'
 
 # same_case STATUS PROGRAM ARGS...
@@ -26,7 +26,7 @@ same_case()
 		start "$name" "$name" "$@"
 		finish "$name"
 		expect_status "$name" "$status"
-		# Newer rxe pages on demand, rdma_ep does not.
+		# Newer versions of rxe page on demand, rdma_ep does not.
 		[[ $name == stock ]] || expect_lines "$name" 0 "$ODP_CAP|$NOT_GIVEN"
 		sed -Ei "s/^(\t($OWN_LIMITS):\t+)[0-9]+$/\1(limit)/
 			s/^(\tdevice_cap_flags(_ex)?:\t+)0x[0-9a-fA-F]+$/\1(bits of the names)/
@@ -39,7 +39,7 @@ same_case()
 	end
 }
 
-# Is there anything to compare, and is it the right device?
+# Checks that there is output to compare, about the right device.
 stock_case()
 {
 	begin "ibv_devices and ibv_devinfo name the device on stock"
@@ -49,14 +49,14 @@ stock_case()
 	start stock devinfo ibv_devinfo -v
 	finish devinfo
 	expect_lines devinfo 1 "^hca_id:	$RDMA_DEV$"
-	# (iWARP's GID is made of the MAC address.)
+	# (iWARP makes its GID from the MAC address.)
 	[[ $DEVICE == siw ]] ||
 		expect_lines devinfo 1 "GID\[.*::ffff:$RDMA_ADDR"
 	expect_lines devinfo 1 "max_qp_wr:"
 	end
 }
 
-# The other end of the pair that RDMA_NETDEV is one end of.
+# The peer of RDMA_NETDEV
 PEER_NETDEV=veth1
 
 watching()

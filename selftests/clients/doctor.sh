@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The ten reports that users of RDMA file most: what rdma-ep doctor says about each, with the
-# line that mends it (docs/admin/reports.md has the table); and the devices that known issues
-# make dangerous for all users.
+# The ten most frequent reports of RDMA users: rdma-ep doctor names each problem and its remedy
+# (docs/admin/reports.md has the table). It also names devices that known issues make dangerous for
+# all users.
 #
 # Fails when doctor misses a problem, reports one that does not exist, or prints a remedy that
 # does not help.
@@ -20,8 +20,8 @@ DOC=$SOURCE/docs/admin/reports.md
 
 not_on_stock "rdma-ep doctor"
 
-# finds CHECK VERDICT TEXT MEND: in $WORK/out, doctor's output, is a line of the check with the
-# verdict and the text, and in the following one the mend (empty: none)
+# finds CHECK VERDICT TEXT MEND: doctor's output in $WORK/out has a line of the check with the
+# verdict and the text, followed by a line with the remedy (empty: without)
 finds()
 {
 	awk -v check="$1" -v verdict="$2" -v text="$3" -v mend="$4" '
@@ -31,7 +31,7 @@ finds()
 		problem "no '$1 $2 $3 -> $4': $(grep -A 1 " $1 " "$WORK/out")"
 }
 
-# In a table of the page, as it is here but for names
+# on_page TEXT: a table of the page has it
 on_page()
 {
 	grep -qF -- "$1" "$DOC" || problem "'$1' is not on the page"
@@ -174,8 +174,8 @@ doctor
 finds module ok "rdma_ep is loaded" ""
 end
 
-# The issues of the table that doctor has to name for the driver and the kernel. A kernel that
-# the table does not have counts as the last one.
+# Prints the issues of the table that doctor has to name for the driver and the kernel. Kernels
+# missing in the table count as its last one.
 known()
 {
 	awk -F '"' -v driver="_${DEVICE^^}," -v kernel="$(uname -r | cut -d . -f -2)" '

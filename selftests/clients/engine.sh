@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# The tests of container engines share an image, and the list of what is forbidden in a
-# container. Sourced after common.sh.
+# Shared by the tests of container engines: an image, and the checks of a container's restrictions.
+# Tests include it after common.sh.
 
 NODE=/dev/infiniband/rdma_ep
 # shellcheck disable=SC2034 # of the tests
@@ -11,8 +11,8 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 CDI_SPEC=$HERE/../src/packaging/cdi/rdma_ep.json
 [[ -e $CDI_SPEC ]] || CDI_SPEC=$HERE/../../packaging/cdi/rdma_ep.json
 
-# make_image ROOT PROGRAM...: programs of the distribution's packages with the libraries that
-# they are linked with, of a stock RDMA stack; nothing of ours
+# make_image ROOT PROGRAM...: programs of the distribution with their libraries, of a stock RDMA
+# stack, without files of rdma_ep
 make_image()
 {
 	local root=$1 program
@@ -28,9 +28,8 @@ make_image()
 	[[ -z $(find "$root" -name '*rdma_ep*') ]]
 }
 
-# expect_contained NAME PID UID MEMLOCK: a running container: one node beyond those that
-# every container has, no capability, no new privileges, a filter of system calls, a
-# read-only root
+# expect_contained NAME PID UID MEMLOCK: a running container has one node beyond the usual ones, no
+# capability, no new privileges, a filter of system calls, a read-only root
 expect_contained()
 {
 	local proc=/proc/$2 n

@@ -1,22 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# libfabric's fi_pingpong, over its verbs provider: connected endpoints (msg), reliable
-# messages that rxm makes of them, datagrams, and reliable messages that rxd makes of these.
-# Each end compares the bytes that come.
+# libfabric's fi_pingpong over its verbs provider: connected endpoints (msg), reliable messages of
+# rxm on top of them, datagrams, and reliable messages of rxd on top of these. Each end compares the
+# received bytes.
 #
-# It would catch: receives, shared receive queues and completions that a library between
-# the program and libibverbs meets otherwise than on the stock stack.
+# It would catch receives, shared receive queues and completions that behave differently from the
+# stock stack for a library between the program and libibverbs.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
 ITERS=20
-# rxm makes one CQ for the requests of so many peers. With its default, 1024, that is
-# more entries than an rxe CQ can have.
+# rxm makes one CQ for the requests of this number of peers. The default, 1024, needs more entries
+# than an rxe CQ can have.
 export FI_UNIVERSE_SIZE=8 FI_VERBS_IFACE=$RDMA_NETDEV
 
-# pingpong_args PROVIDER TYPE: sets ARGS, and SIZE as the program prints it
+# pingpong_args PROVIDER TYPE: sets ARGS, and SIZE in the format of the program's output
 pingpong_args()
 {
 	SIZE=4k ARGS=(-p "$1" -e "$2" -I "$ITERS" -c)
@@ -30,10 +30,10 @@ pingpong_args()
 	esac
 }
 
-# pingpong SERVER CLIENT: two programs on these stacks, with ARGS
+# pingpong SERVER CLIENT: runs two programs on these stacks, with ARGS
 pingpong()
 {
-	# It opens the device when a client has come.
+	# The server opens the device when a client connects.
 	listens_on=tcp
 	start "$1" server fi_pingpong "${ARGS[@]}" -B "$PORT"
 	wait_for 20 listening_or_gone server
@@ -41,7 +41,7 @@ pingpong()
 	finish server
 }
 
-# reports NAME: its output has the one result (bytes, iterations, ...)
+# reports NAME: true if its output has one result (bytes, iterations, ...)
 reports()
 {
 	(($(grep -Ec "^$SIZE +$ITERS +" "$WORK/$1.out") == 1))
@@ -62,8 +62,8 @@ fabric_case()
 	end
 }
 
-# works_on_stock PROVIDER TYPE: or is skipped. Sets SERVER_STATUS: the server of some
-# versions exits with an error although it has printed its result.
+# works_on_stock PROVIDER TYPE: otherwise the case is skipped. Sets SERVER_STATUS: the server of
+# some versions exits with an error after it has printed its result.
 works_on_stock()
 {
 	pingpong_args "$1" "$2"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * fdstore PROGRAM ARGUMENTS: a supervisor that keeps the descriptors of a service, by the
- * protocol of systemd's FileDescriptorStoreMax= (systemd.service(5)): FDSTORE, FDSTOREREMOVE and
- * FDNAME arrive at NOTIFY_SOCKET, and the next instance finds the descriptors from 3 on, with
- * LISTEN_FDS, LISTEN_FDNAMES and LISTEN_PID. SIGHUP ends the service by SIGTERM and starts it
+ * protocol of systemd's FileDescriptorStoreMax= (systemd.service(5)): it reads FDSTORE,
+ * FDSTOREREMOVE and FDNAME from NOTIFY_SOCKET, and the next instance has the descriptors from 3 on,
+ * with LISTEN_FDS, LISTEN_FDNAMES and LISTEN_PID. SIGHUP ends the service by SIGTERM and starts it
  * again, SIGTERM ends both.
  */
 #include <fcntl.h>
@@ -49,14 +49,14 @@ static void listen_for_notifications(void)
 	setenv("NOTIFY_SOCKET", addr.sun_path, 1);
 }
 
-/* In the service: descriptors from 3 on, which are not close-on-exec. */
+/* Runs in the service: moves the descriptors to 3 and above, without close-on-exec. */
 static void set_fds(void)
 {
 	char names[MAX * (LEN + 1)] = "", number[16];
 	int high[MAX];
 
 	for (int i = 0; i < num; i++) {
-		/* Out of the way of those to come */
+		/* Beyond the numbers that dup2() assigns below */
 		high[i] = fcntl(kept[i].fd, F_DUPFD, 3 + MAX);
 		snprintf(names + strlen(names), LEN + 1, "%s%s", i ? ":" : "", kept[i].name);
 	}
@@ -136,7 +136,7 @@ static bool notified(void)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* All that it has sent counts, as it may end at once. */
+/* Handles all notifications of the service, as it may exit right after it sent them. */
 static void end(pid_t pid)
 {
 	kill(pid, SIGTERM);

@@ -4,8 +4,8 @@
 # fio's rdma engine: RDMA writes and reads and sends over rdma_cm, with asynchronous ids
 # and completion events, many requests at a time.
 #
-# It would catch: ids whose events come in another order than on the stock stack, and
-# requests that are lost when queues are full.
+# It would catch ids with another order of events than on the stock stack, and requests that are
+# lost when queues are full.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"

@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A server (docs/programs/handover.c) becomes its next instance again and again under clients that
-# are linked with the stock libraries, and check each answer: by exec, as a service whose
-# supervisor keeps the descriptors by systemd's protocol (fdstore.c), and, where the guest has
-# it, as a service of systemd itself.
+# A server (docs/programs/handover.c) passes its session to a new instance repeatedly, under clients
+# that are linked with the stock libraries and check each answer. It does so by exec, as a service
+# whose supervisor keeps the descriptors by systemd's protocol (fdstore.c), and, if the guest has
+# systemd, as a service of systemd.
 #
-# The same server with workers: each connection passes to a process of its own.
+# The same server with workers: each connection passes to its own process.
 #
-# It would catch: a connection that ends with an instance, messages that are lost or come twice
-# between two instances, a listener that is gone, memory or objects that a hand-over leaves
-# behind.
+# It would catch a connection or a listener that ends with an instance, messages that are lost or
+# duplicated between two instances, and memory or objects that a hand-over leaves behind.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -44,7 +43,7 @@ by_signal()
 	kill -HUP "${pids[server]}"
 }
 
-# restart NUMBER COMMAND...: the command starts the next instance, which is the NUMBERth.
+# restart NUMBER COMMAND...: the command starts the next instance, with this number
 restart()
 {
 	"${@:2}" || problem "no restart"
@@ -52,7 +51,7 @@ restart()
 	running server || problem "the server ended: $(<"$WORK/server.err")"
 }
 
-# gaps NUMBER: each client has written so many lines.
+# gaps NUMBER: whether each client has written so many lines
 gaps()
 {
 	local i
@@ -61,8 +60,8 @@ gaps()
 	done
 }
 
-# "P50 MAX": of the longest times in ms between two answers that each connection of the clients
-# has had since the last time.
+# Prints "P50 MAX" in ms, of the longest times between two answers of each connection of all clients
+# since the last call.
 gap()
 {
 	local i before
@@ -76,7 +75,7 @@ gap()
 	done | tr ' ' '\n' | sort -n | awk '{ ms[NR] = $1 } END { print ms[int((NR + 1) / 2)], ms[NR] }'
 }
 
-# The session's line of fdinfo
+# session KEY: its value in the fdinfo of the session
 session()
 {
 	cat "/proc/${pids[server]}/fdinfo/"* 2>/dev/null | sed -n "s/^$1:\t//p"
@@ -101,7 +100,7 @@ stock_clients()
 	done
 }
 
-# It compares answers until it receives the signal, and takes the last ones.
+# The client compares answers until SIGTERM, and then receives the last ones.
 end_client()
 {
 	running "$1" || problem "$1 ended before"
@@ -113,7 +112,7 @@ end_client()
 	echo "# $(tail -n 1 "$WORK/$1.out")"
 }
 
-# restarts TITLE COMMAND...: under clients, and with one that comes later
+# restarts TITLE COMMAND...: under clients, and under one that connects later
 restarts()
 {
 	local before after i
@@ -131,7 +130,7 @@ restarts()
 	for ((i = 1; i <= CLIENTS; i++)); do
 		end_client "client$i"
 	done
-	# The listener has stayed.
+	# The listener has survived.
 	stock_client late 2
 	restart $((RESTARTS + 2)) "${@:2}"
 	nap 0.5
@@ -158,7 +157,7 @@ workers()
 	pgrep -P "${pids[server]}"
 }
 
-# Those that have a connection
+# Workers with a connection
 busy()
 {
 	local pid
@@ -178,14 +177,14 @@ stock_client victim 1
 victim=$(busy)
 stock_client client "$WORKERS"
 wait_for 20 busy_workers $((WORKERS + 1))
-# Of the parent and each worker that has a connection. (The others do so when they have one.)
+# The parent and each worker with a connection restart. (The others restart once they have one.)
 # shellcheck disable=SC2046
 kill -HUP "${pids[server]}" $(workers)
 wait_for 60 instances $((1 + 1 + WORKERS + 1))
 running victim || problem "the restart has ended a connection"
 kill -KILL "$victim"
 wait_for 20 busy_workers "$WORKERS"
-# (It would wait for its answer.)
+# (The client would wait for its answer.)
 kill -KILL "${pids[victim]}"
 finish victim
 stock_client late 2
@@ -199,7 +198,7 @@ end
 SYSTEMD=/usr/lib/systemd/systemd
 export XDG_RUNTIME_DIR=$WORK/run
 
-# A manager of services, as each user has one, in a cgroup of its own
+# A manager of services in its own cgroup, as each user has one
 on_systemd()
 {
 	mkdir -p /run/systemd/system /sys/fs/cgroup/handover

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * handover_client ADDRESS PORT CONNECTIONS: messages that docs/programs/handover.c sends
- * back, on so many connections, until SIGTERM. Each is compared. It ends with an error if one
- * is lost, differs or comes twice, or if a connection ends. Prints the number of messages, and
- * the longest time in ms between two answers of any connection. After SIGUSR1 and an answer on
- * each connection it prints a line "gap MS...": the longest time between two answers that each
- * connection has had since the line before.
+ * handover_client ADDRESS PORT CONNECTIONS: sends messages to docs/programs/handover.c on so many
+ * connections until SIGTERM, and compares the answers. It fails if a message is lost, differs or
+ * arrives twice, or if a connection ends. Prints the number of messages, and the longest time in
+ * ms between two answers of any connection. After SIGUSR1 and an answer on each connection it
+ * prints "gap MS...", the longest time between two answers of each connection since the previous
+ * such line.
  *
  * It is linked with the stock libraries.
  */
@@ -30,8 +30,8 @@ struct conn {
 };
 
 static struct conn conns[MAX];
-static long last_of[MAX];	/* answers, in ms */
-static long gap_of[MAX];	/* longest time between them, until it is shown */
+static long last_of[MAX];	/* time of the last answer, in ms */
+static long gap_of[MAX];	/* longest time between answers, until it is printed */
 static unsigned int answers[MAX];
 static volatile sig_atomic_t ending, asked;
 
@@ -89,7 +89,7 @@ static void send_next(struct conn *c)
 	check(rdma_post_send(c->id, NULL, c->buf, LEN, c->mr, 0), "rdma_post_send");
 }
 
-/* Takes the answer if there is one. */
+/* Returns 1 and consumes the answer if there is one. */
 static int answered(struct conn *c)
 {
 	char expected[LEN] = "";
@@ -109,7 +109,7 @@ static int answered(struct conn *c)
 	return 1;
 }
 
-/* When all have had an answer since it was asked for */
+/* Prints the gaps once each connection has had an answer since the signal. */
 static void show_gaps(int n)
 {
 	for (int i = 0; i < n; i++)

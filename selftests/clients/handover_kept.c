@@ -2,14 +2,14 @@
 /*
  * handover_kept ADDRESS PORT: the server of docs/programs/handover.c as a service whose
  * descriptors a supervisor keeps, by the protocol of systemd (sd_pid_notify_with_fds(3),
- * sd_listen_fds(3)). By SIGTERM it ends between two messages, and the next instance finds the
+ * sd_listen_fds(3)). SIGTERM ends it between two messages, and the next instance finds the
  * session.
  */
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Only a function main() needs no return. */
+/* Only the function main() may end without a return statement. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wreturn-type"
 #define main exec_main
@@ -17,7 +17,7 @@
 #undef main
 #pragma GCC diagnostic pop
 
-/* One descriptor at most; -1: none */
+/* Sends text with at most one descriptor; -1: without */
 static void notify(const char *text, int fd)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -45,7 +45,7 @@ static void notify(const char *text, int fd)
 	close(s);
 }
 
-/* The number of a descriptor that the supervisor has kept, or -1 */
+/* Returns the number of a descriptor that the supervisor has kept, or -1. */
 static int find(const char *name)
 {
 	const char *pid = getenv("LISTEN_PID"), *names = getenv("LISTEN_FDNAMES");
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 		begin(argv[1], argv[2]);
 	} else {
 		resume(RDMA_EP_KEEP);
-		/* The copy that has been kept is of no use any more. */
+		/* The copy of the supervisor is not needed any more. */
 		notify("FDSTOREREMOVE=1\nFDNAME=session", -1);
 	}
 	kept = rdma_ep_keep(NULL);

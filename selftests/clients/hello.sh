@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The first program of README.md, compiled and run as it says there.
+# Compiles and runs the first program of README.md with the commands of the page.
 #
-# It would catch: a program that does not compile with the installed library, or does
-# not run; commands that are not those of the page (docs.sh compares).
+# It would catch a program that does not compile with the installed library or does not run, and
+# commands that differ from those of the page (docs.sh compares).
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -32,7 +32,7 @@ on_linked()
 run_case()
 {
 	begin "${3##*/}, $2, with rdma_server, $1"
-	PORT=7471	# what rdma_server takes
+	PORT=7471	# default of rdma_server
 	server "$1" rdma_server
 	client "$2" "$3" "$RDMA_ADDR"
 	both_succeed

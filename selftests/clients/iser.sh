@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# libiscsi over iSER against the kernel's target, whose end is a kernel consumer: a client
-# that registers memory for the peer's READs and WRITEs, with its own event loop.
+# libiscsi over iSER with the kernel's target, whose end is a kernel consumer: the client registers
+# memory for the peer's READs and WRITEs, and has its own event loop.
 #
-# It would catch: keys that the kernel's end cannot use, and completions that a program
-# which polls its completion channel does not hear of.
+# It would catch keys that the kernel's end cannot use, and completions that a program which polls
+# its completion channel does not receive.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -37,9 +37,10 @@ target_down()
 	rm -f "$group/lun/lun_0/disk"
 	rmdir "$group/lun/lun_0" "$group/np/$RDMA_ADDR:$PORT" "$group" "${group%/*}" \
 		"$TARGET/iscsi" "$disk" "${disk%/*}" 2>/dev/null
-	# It uses rdma_cm, which other scripts unload.
+	# The target uses rdma_cm, which other scripts unload.
 	modprobe -r ib_isert
-	# The CQs of its end are the device's (ib_cq_pool), and stay as long as that does.
+	# The CQs of the target's end belong to the device (ib_cq_pool), and exist as long as it
+	# does.
 	rdma link del "$RDMA_DEV" && add_device
 	rm -rf "$WORK"
 }
@@ -56,12 +57,12 @@ target_up || {
 }
 trap 'PORT=$PORT_OF_TARGET; target_down' EXIT
 URL=iser://$RDMA_ADDR:$PORT_OF_TARGET/$IQN/0
-# With the first connection the target's end has its CQs.
+# The first connection creates the CQs of the target's end.
 iscsi-inq "$URL" > /dev/null
 nap 2
 baseline=$(held)
 
-# The kernel's end is no stack of a program: only the client's differs.
+# The kernel's end does not use a stack of programs: only the client's stack differs.
 mapfile -t STACKS < <(printf '%s\n' "${PAIRS[@]#*:}" | sort -u)
 
 # run NAME STACK PROGRAM ARGS...
@@ -85,7 +86,7 @@ for stack in "${STACKS[@]}"; do
 	end
 done
 
-# suite STACK: it writes and compares.
+# suite STACK: runs a test that writes and compares
 suite()
 {
 	begin "iscsi-test-cu, client $1"

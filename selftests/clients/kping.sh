@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# kping: endpoints of the kernel, with each other and with rping. All of its modes
-# with all data looked at, what ends a run early, and that nothing is left.
+# kping: endpoints of the kernel, connected with each other and with rping. Tests all modes with
+# verification of all data, early ends of runs, and that no object is left.
 
 if [[ -z ${STOCK:-} ]]; then
 	modprobe kping || exit 1
@@ -30,7 +30,7 @@ not_on_stock "kping"
 
 # ---- runs
 
-# A run as a process: its output is the result, and SIGTERM stops it.
+# A run as a process: it prints the result, and SIGTERM stops it.
 kping()
 {
 	exec 3<>"$KPING/run" || exit
@@ -54,7 +54,7 @@ kclient()
 	start stock client kping client addr="$RDMA_ADDR" port="$PORT" "$@"
 }
 
-# expect_run NAME KEY=VALUE...: all of them are in the result
+# expect_run NAME KEY=VALUE...: the result has all of these
 expect_run()
 {
 	local name=$1 word result
@@ -65,8 +65,8 @@ expect_run()
 	done
 }
 
-# expect_broken NAME [STATUS|...]: the connection broke, as the transport or the CM
-# tells, or the status is another of those
+# expect_broken NAME [STATUS|...]: the transport or the CM reports a broken connection, or the
+# status is one of these
 expect_broken()
 {
 	grep -Eq " status=($EIO|$ECONNRESET${2:+|$2}) " "$WORK/$1.out" ||
@@ -81,7 +81,7 @@ rejected_case()
 		"$WORK/client.out" || problem "client: not rejected"
 }
 
-# expect_figures NAME: it tells how fast it was
+# expect_figures NAME: the result has its speed
 expect_figures()
 {
 	grep -Eq ' ns=[1-9][0-9]* ns_per_round=[1-9][0-9]* messages_per_s=[1-9][0-9]* mb_per_s=[0-9]+\.[0-9]{3}$' \
@@ -112,8 +112,8 @@ both_case()
 	end
 }
 
-# read_case NAME SERVER-ARGS CLIENT-ARGS CLIENT-RESULT: siw fails a READ response whose
-# last segment it sends while the client closes the connection (siw_qp_sq_proc_tx()).
+# read_case NAME SERVER-ARGS CLIENT-ARGS CLIENT-RESULT: siw fails a READ response if it sends the
+# last segment while the client closes the connection (siw_qp_sq_proc_tx())
 read_case()
 {
 	local status=0
@@ -133,7 +133,7 @@ for size in 64 4096 65536; do
 		"rounds=$ROUNDS verified=$ROUNDS" "rounds=$ROUNDS verified=$ROUNDS"
 done
 
-# The largest there is.
+# The largest size
 both_case "rping, 1 MiB" "mode=rping size=1048576 verify" \
 	"mode=rping size=1048576 count=3 verify" \
 	"rounds=3 verified=3" "rounds=3 verified=3"
@@ -187,7 +187,7 @@ srq_case "$MANY connections and one SRQ" $MANY ""
 srq_case "$MANY connections and one SRQ, completions by softirq" $MANY \
 	"poll=softirq"
 
-# Clients that connect and leave, of several runs.
+# Several runs of clients that connect and disconnect
 begin "one SRQ, $MANY connections of 4 clients"
 kserver mode=srq conns=$MANY
 for i in 1 2 3 4; do
@@ -221,7 +221,7 @@ grep -Eq ' ns_per_round=[1-9][0-9]* messages_per_s=0 ' "$WORK/client.out" ||
 	problem "no figures"
 end
 
-# One more than is counted.
+# The client counts one connection less than the server.
 begin "connections without messages"
 run_both "mode=cycle conns=$((ROUNDS + 1))" "mode=cycle count=$ROUNDS" \
 	"status=0 conns=$((ROUNDS + 1))" "status=0 rounds=$ROUNDS"
@@ -291,7 +291,7 @@ wait_for 30 pings_flow client
 kill -KILL "${pids[client]}"
 finish client
 finish server
-# Between two rounds that is fine.
+# Between two rounds, the status is 0.
 expect_broken server 0
 end
 
@@ -305,7 +305,7 @@ finish client
 expect_broken client
 end
 
-# ---- what does not work
+# ---- invalid uses
 
 # bad_case COMMAND...
 bad_case()
@@ -353,8 +353,7 @@ begin "a client's messages are too long for the server"
 rejected_case "mode=pingpong size=64" "mode=pingpong size=65"
 end
 
-# A server of rping's does not look at kping's private data, and has receives of
-# 16 bytes.
+# rping's server ignores kping's private data, and has receives of 16 bytes.
 begin "a ping-pong with an rping server"
 server stock rping -s -a "$RDMA_ADDR" -p "$PORT"
 kclient mode=pingpong verify
@@ -363,15 +362,15 @@ finish client
 expect_broken client
 end
 
-# It may wait for a completion that does not come.
+# The client may wait for a completion that does not come.
 deaf_client_ends()
 {
 	kill -KILL "${pids[client]}" 2>/dev/null
 	finish client
 }
 
-# The server's send queue gets no fuller than it is, and the queue can be drained. (siw ends the
-# connection with the first message that finds no receive.)
+# The server's send queue fills up without an overflow, and can be drained. (siw ends the connection
+# at the first message without a receive.)
 for poll in workqueue direct; do
 	begin "a client of a stream without receives, completions by $poll"
 	kserver mode=stream poll=$poll
@@ -405,20 +404,20 @@ finish server 10
 expect_run server status=$EINTR
 end
 
-# connections QPS: kping has so many QPs
+# connections QPS: true if kping has at least this number of QPs
 connections()
 {
 	(($(rdma resource show qp | grep -Fc 'comm [kping]') >= $1))
 }
 
-# in_the_middle QPS: they are all there, and have had some time
+# in_the_middle QPS: waits until they exist, and for another second
 in_the_middle()
 {
 	wait_for 30 connections "$1" || problem "not $1 QPs"
 	sleep 1
 }
 
-# expect_rounds NAME: it did something until then
+# expect_rounds NAME: at least one round before the end
 expect_rounds()
 {
 	grep -q ' rounds=[1-9]' "$WORK/$1.out" || problem "$1: no rounds"
@@ -440,7 +439,7 @@ stop_case()
 	finish server 20
 	expect_run client status=$EINTR
 	expect_rounds client
-	# The server's last message may not have found the client any more.
+	# The client may have been closed before the server's last message.
 	expect_broken server 0
 	end
 }
@@ -467,7 +466,7 @@ expect_run server status=$EINTR
 expect_broken client
 end
 
-# ---- the device goes away
+# ---- removal of the device
 
 no_device()
 {
@@ -492,7 +491,7 @@ removal_case()
 	else
 		finish client 10
 		expect_rounds client
-		# Whoever hears of it first disconnects from the other.
+		# The first side to receive the event disconnects from the other.
 		expect_broken client $ENODEV
 		expect_broken server "0|$ENODEV"
 		grep -q " status=$ENODEV " "$WORK"/{client,server}.out ||
@@ -513,7 +512,7 @@ removal_case "$MANY connections and one SRQ" "mode=srq conns=$MANY" \
 
 # ---- unloading
 
-# Whoever does not hold a file of kping does not keep it.
+# Only an open file of kping holds a reference to it, a run does not.
 begin "rmmod kping with runs in all states"
 for mode in rping pingpong srq; do
 	echo "server addr=$RDMA_ADDR port=$PORT mode=$mode conns=8" > $KPING/run
@@ -529,7 +528,7 @@ n=$(grep -c 'state=running' $KPING/results)
 ((n == 7)) || problem "$n runs, not 7"
 timeout 30 rmmod kping 2>"$WORK/rmmod" || problem "rmmod: $? $(<"$WORK/rmmod")"
 [[ ! -d $KPING ]] || problem "$KPING is still there"
-# Without kping's reference.
+# Without kping's reference
 baseline=${baseline/module-references */module-references 0}
 end
 

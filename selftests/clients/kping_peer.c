@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client of kping's servers (ulp/kping) without receives: nothing that the server sends is
- * taken.
+ * A client of kping's servers (ulp/kping) that posts no receives, so that no message of the server
+ * arrives.
  *
  *	kping_peer ADDR PORT srq|stream N	sends N messages, one after another, and
  *						disconnects

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The kernel API's tests (selftests/ulp/ktest), which run in the kernel: one after
-# another, their KTAP passed on, with what the kernel holds compared after some of them.
+# Runs the tests of the kernel API (selftests/ulp/ktest), which run in the kernel, one after
+# another, passes on their KTAP, and compares the kernel's objects after groups of them.
 #
-#   ktest.sh [PATTERN]	those whose name matches the shell pattern
+#   ktest.sh [PATTERN]	tests whose name matches the shell pattern
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -30,8 +30,8 @@ unload()
 	rmmod rdma_ep_ktest rdma_ep
 }
 
-# Runs a test, in no process of its own: those are expensive in a guest. Sets result to its
-# verdict without number.
+# Runs a test, without a process, as processes are expensive in a guest. Sets result to its verdict
+# without the number.
 run()
 {
 	local line
@@ -47,8 +47,8 @@ run()
 	done < "$KTEST/results"
 }
 
-# Exactly one warning since the test began, between its announcement and the end of that, and
-# it names the caller; of the tests after that none, as it comes once a load.
+# The kernel warns once per load: the first test after a load has exactly one warning, between the
+# announcement and its end, which names the caller. The next tests have none.
 expect_warning()
 {
 	local log n
@@ -65,10 +65,10 @@ expect_warning()
 	warnings=0
 }
 
-# Warnings that the next test of a wrong context leads to; empty before the first of them
+# Number of warnings of the next context_* test; empty before the first one
 warnings=
 
-# Each endpoint has a reference to rdma_ep, and rdma_ep_ktest has one.
+# Each endpoint holds a reference to rdma_ep, and so does rdma_ep_ktest.
 no_endpoints()
 {
 	local refs
@@ -76,7 +76,7 @@ no_endpoints()
 	((refs == 1))
 }
 
-# They would call functions of rdma_ep_ktest.
+# Endpoints that are left would call functions of the unloaded rdma_ep_ktest.
 no_endpoints_or_bail()
 {
 	! no_endpoints || return 0
@@ -85,10 +85,10 @@ no_endpoints_or_bail()
 	exit 1
 }
 
-# Tests since the kernel's objects were compared
+# Tests since the last comparison of objects
 group=()
 
-# Is anything left of them? Comparing costs more than most tests do.
+# Compares the kernel's objects, which takes longer than most tests.
 compare()
 {
 	((${#group[@]})) || return 0
@@ -134,7 +134,7 @@ unloaded_baseline=$baseline
 load || { echo "Bail out! cannot load rdma_ep_ktest"; exit 1; }
 baseline=$(held)
 
-# Lockdep reports once and is off then: only on request, on the debug kernel
+# Lockdep is off after its first report: run these on request only, on the debug kernel
 while read -r -u 3 name; do
 	[[ $name != lockdep_* || ${1:-} == lockdep_* ]] || continue
 	# shellcheck disable=SC2053
@@ -142,8 +142,7 @@ while read -r -u 3 name; do
 done 3< <(cat "$KTEST/list")
 compare
 
-# The mock device calls handlers in interrupts. Tests that make devices, or need IPv6, are not
-# among these.
+# The mock device calls handlers in interrupts. Tests that make devices or need IPv6 are left out.
 begin "mock device: the tests of connections and their ends"
 rmmod rdma_ep_ktest
 bash "$HELPER" "$DEVICE" add-mock || problem "no mock device"

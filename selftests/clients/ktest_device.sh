@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# ktest_device.sh KIND COMMAND: the kernel tests' helper. It runs outside of the test
-# script, on behalf of the kernel: what it makes is all that there is to know.
+# ktest_device.sh KIND COMMAND: a helper of the kernel tests. The kernel runs it as a usermode
+# helper, so its only state is the devices that it makes.
 #
 #   add		a second device of that kind, ktdev, on a netdev with 10.77.0.1
 #   add-mock	the same, of the mock device
-#   fail OP ERRNO TIMES AFTER	the mock device's operation fails so often, after so many
+#   fail OP ERRNO TIMES AFTER	TIMES calls of the mock device's operation fail, after AFTER calls
 #   event TYPE qp NUMBER	the mock device raises that event
-#   del		take the device away
-#   del-netdev	take the netdev away, and so the device
+#   del		remove the device
+#   del-netdev	remove the netdev, and so the device
 #   plain	a netdev with 10.78.0.1, without a device
 #   netns	a network namespace, ktest
 #   netns-siw	the same with a siw device and 10.79.0.1
-#   clean	remove all that is left of these
+#   clean	remove all of these that are left
 
 kind=$1
 MOCK=/sys/kernel/debug/rdma_ep_mock

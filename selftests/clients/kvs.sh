@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# ulp/kvs, the key-value store in the kernel: its server with clients in the
-# kernel and out of it, good ones, bad ones and such that are killed; the
-# device's and the module's end while it serves.
+# ulp/kvs, the key-value store in the kernel: its server with clients in the kernel and in user
+# space, good ones, bad ones and killed ones; removal of the device and of the module under load.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -13,9 +12,9 @@ not_on_stock "the key-value store"
 PEER=$(cd "$(dirname "$0")/.." && pwd)/kvs_peer
 KVS=/sys/kernel/debug/kvs
 SERVICE=7174
-CLIENTS=64	# that the server takes
-RECEIVES=256	# that it has posted
-CREDITS=4	# requests that it answers at a time
+CLIENTS=64	# limit of the server
+RECEIVES=256	# posted by the server
+CREDITS=4	# requests that the server answers at a time
 
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
 
@@ -32,7 +31,7 @@ unload_kvs()
 	rmmod kvs 2>"$WORK/rmmod" || problem "rmmod kvs: $(<"$WORK/rmmod")"
 }
 
-# All clients have gone, and every buffer is back in the SRQ.
+# All clients have disconnected, and every buffer is back in the SRQ.
 is_idle()
 {
 	local state
@@ -56,7 +55,7 @@ has_clients()
 
 # ---- clients in the kernel
 
-# kernel COMMAND...: on the connection that is file descriptor 9
+# kernel COMMAND...: on the connection of file descriptor 9
 kernel()
 {
 	echo "$*" 2>"$WORK/write" >&9
@@ -100,7 +99,7 @@ error 0" ]] || problem "load: $(echo "$got" | tr '\n' ',')"
 
 # ---- programs
 
-# expect_peer STACK LINES COMMAND...: what a client prints
+# expect_peer STACK LINES COMMAND...: the client prints LINES
 expect_peer()
 {
 	local stack=$1 want=$2
@@ -111,7 +110,7 @@ expect_peer()
 		problem "kvs_peer $*: '$(<"$WORK/client.out")', not '$want'"
 }
 
-# hold NAME COMMAND...: a client that stays
+# hold NAME COMMAND...: starts a client that stays connected
 hold()
 {
 	start stock "$1" "$PEER" "$RDMA_ADDR" $SERVICE "${@:2}"
@@ -153,7 +152,7 @@ for address in 10.42 192.0.2.1; do
 done
 end
 
-# From here to the next rmmod the server is part of what there is.
+# From here to the next rmmod, the baseline includes the server.
 load_kvs
 baseline=$(held)
 
@@ -209,7 +208,7 @@ malformed=(
 	00 0101	01010001000000			# short
 	"$(message 2 1 1 0 k)"			# version
 	"$(message 1 1 0 0 '')"			# no key
-	"$(message 1 1 2 0 k)"			# shorter than it says
+	"$(message 1 1 2 0 k)"			# shorter than its lengths
 	"$(message 1 1 1 0 kk)"			# longer
 	"$(message 1 2 65 0 "$(printf '%065d' 0)")"	# key too long
 	"$(message 1 2 255 65535 k)"
@@ -267,7 +266,7 @@ expect_load $CLIENTS 8
 expect_idle
 end
 
-# More of them than the server has places for clients. (1000 pass as well, in 40 s.)
+# More clients than places of the server. (1000 pass as well, in 40 s.)
 REFUSED=${REFUSED:-250}
 case_name="$REFUSED clients give up between the request and the connection"
 if [[ $DEVICE == siw ]]; then
@@ -284,7 +283,7 @@ else
 	expect_value steady connection
 	expect_done delete steady
 	exec 9>&-
-	# When a client's REJ is lost, ib_cm repeats its REP: 16 times 4.3 s.
+	# If the REJ of a client is lost, ib_cm repeats its REP 16 times, every 4.3 s.
 	expect_idle 90
 	expect_load $CLIENTS 8
 	expect_idle
@@ -343,7 +342,7 @@ expect_idle
 unload_kvs
 end
 
-# ---- the device goes away
+# ---- removal of the device
 
 device_gone()
 {
@@ -365,7 +364,7 @@ wait_for 20 device_gone || problem "the device stays"
 finish loader 20
 expect_status loader 1
 grep -q '^listening 0$' $KVS/server || problem "still listening"
-# (Which of the two ends comes first is open.)
+# (The order of the two ends is not defined.)
 ! kernel get one || problem "a client without a device got an answer"
 grep -Eq ': (No such device|.* not connected)$' "$WORK/write" ||
 	problem "get: $(<"$WORK/write")"

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client of the kernel's key-value store (ulp/kvs) that knows nothing but what
- * goes over the wire. Also a bad one:
+ * A client of the kernel's key-value store (ulp/kvs) that depends only on the format of its
+ * messages. It can misbehave:
  *
  *	kvs_peer ADDR PORT get KEY | put KEY VALUE | delete KEY
  *	kvs_peer ADDR PORT send HEX...	these bytes as messages, one after another
- *	kvs_peer ADDR PORT zeros LEN	one message of so many zeros
- *	kvs_peer ADDR PORT burst N	so many requests at once
+ *	kvs_peer ADDR PORT zeros LEN	one message of LEN zeros
+ *	kvs_peer ADDR PORT burst N	N requests at once
  *	kvs_peer ADDR PORT deaf N	the same, without receives; until it is killed
  *	kvs_peer ADDR PORT hold		no requests; until it is killed
- *	kvs_peer ADDR PORT refuse N	so many connections, one after another, that are given up
- *					before they exist: the server's answer is rejected, or
- *					the peer ends after it, or before it (IB and RoCE)
+ *	kvs_peer ADDR PORT refuse N	N connections, one after another, that are given up
+ *					before they exist: the client rejects the server's
+ *					reply, or ends after it or before it (IB and RoCE)
  *
  * Prints "status N VALUE" for each reply.
  */
@@ -130,7 +130,7 @@ static void exchange(size_t len)
 	must(rdma_get_send_comp(id, &wc) == 1, "rdma_get_send_comp");
 }
 
-/* Prints replies until none has come for a second. */
+/* Prints replies until none arrives for a second. */
 static void burst(int n, int receives)
 {
 	size_t len = make_request(KVS_GET, "no such key", "");
@@ -166,7 +166,7 @@ static void next_event(struct rdma_event_channel *ch, enum rdma_cm_event_type wa
 	rdma_ack_cm_event(event);
 }
 
-/* Each peer has a QP number of its own: ib_cm takes an equal one for a stale connection. */
+/* Each client uses another QP number: ib_cm takes an equal one for a stale connection. */
 static void refuse_one(const struct sockaddr *dst, int how, unsigned int qpn)
 {
 	struct rdma_event_channel *ch = rdma_create_event_channel();

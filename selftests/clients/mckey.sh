@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Multicast: mckey (rdma_cm joins, and the id's QP is attached with it; with -o
-# as a member that only sends) and perftest -g (the program attaches its QP).
+# Multicast: mckey (rdma_cm joins the group and attaches the id's QP; with -o the member only sends)
+# and perftest -g (the program attaches its QP).
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -13,7 +13,7 @@ MESSAGES=10
 PAUSE=$(cd "$(dirname "$0")/.." && pwd)/mckey_pause.so
 [[ -e $PAUSE ]] || PAUSE=	# (not built for stock runs)
 
-# Joined, attached, receives posted. (Line by line, for this to be seen.)
+# The receiver has joined, attached its QP and posted receives. (It writes line by line.)
 receiving()
 {
 	grep -q '^receiving' "$WORK/server.out" || stopped server
@@ -42,7 +42,7 @@ mckey_case()
 	end
 }
 
-# The kernel has no RoCE v2 multicast to IPv6 groups.
+# The kernel does not support RoCE v2 multicast to IPv6 groups.
 refused_case()
 {
 	local stack=$1
@@ -52,13 +52,13 @@ refused_case()
 	finish client 20
 	expect_status client 255
 	expect_output client "mckey: joining" "return status -1"
-	# ENOTSUPP, which has no name for users
+	# ENOTSUPP, for which user space has no name
 	expect_error client "failure joining: Unknown error 524"
 	end
 }
 
-# perftest does not join, it only attaches its QP: in a real network there is a
-# member of the group. (And its own group would not leave the host.)
+# perftest only attaches its QP and does not join, so a real network needs a member of the group.
+# (Packets to perftest's own group would not leave the host.)
 member_of()
 {
 	exec python3 -c '

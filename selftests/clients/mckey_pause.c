@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * To be preloaded by mckey, which posts its messages, says so, and at once destroys
- * the address handle and the QP. From Linux 6.12 on rxe may not have sent them by
- * then, and drops them, on any stack: so it gets the time.
+ * Preloaded into mckey, which posts its messages, prints that they are complete, and at once
+ * destroys the address handle and the QP. From Linux 6.12 on rxe may not have sent the messages by
+ * then, and drops them, on any stack: the pause gives it time.
  */
 #include <dlfcn.h>
 #include <string.h>

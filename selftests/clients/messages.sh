@@ -1,12 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The messages of README.md's "When it does not work": each is provoked by what is
-# said there to be its cause, comes out as it stands there, and goes away with what is
-# said to mend it.
+# The messages in "When it does not work" of README.md: the cause in the table produces the message
+# of the table, and the remedy in the table removes it.
 #
-# It would catch: a message that has been reworded, a cause that has another
-# consequence, a mend that does not.
+# It would catch a reworded message, a cause with another consequence, a remedy that does not help.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -18,7 +16,7 @@ NODE=/dev/infiniband/rdma_ep
 
 not_on_stock "messages"
 
-# An ordinary user, with 16 KiB of RLIMIT_MEMLOCK (root may go beyond all limits)
+# An unprivileged user with 16 KiB of RLIMIT_MEMLOCK (root may exceed all limits)
 on_user()
 {
 	ulimit -l 16
@@ -30,7 +28,7 @@ on_plain()
 	exec rdma-ep-run "$@"
 }
 
-# said MESSAGE FILE: it is in there, and in a row of the table
+# `said MESSAGE FILE`: the file and a row of the table contain it
 said()
 {
 	grep -qF -- "$1" "$2" || problem "'$1' is not said, but: $(tail -n 3 "$2")"
@@ -38,7 +36,7 @@ said()
 		grep -qF -- "$1" || problem "'$1' is not in README.md"
 }
 
-# A client that gets nowhere
+# A client that must fail
 refused()
 {
 	client "$1" rping -c -a "${2:-$RDMA_ADDR}" -p "$PORT" -C 1 -S "${3:-64}"
@@ -46,7 +44,7 @@ refused()
 	cat "$WORK/client.out" "$WORK/client.err" > "$WORK/said"
 }
 
-# The same client with a server, when it has been mended
+# The same client with a server, after the remedy
 mended()
 {
 	server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -C 1
@@ -103,7 +101,7 @@ else
 fi
 
 begin "an address that no device leads to"
-# (Nobody is asked for the hardware address.)
+# (Without ARP, no neighbour is resolved.)
 ip link add nowhere type veth peer name nowhere1 && ip link set nowhere1 up
 ip addr add 10.44.0.1/24 dev nowhere
 ip link set nowhere arp off up || problem "cannot make an interface"

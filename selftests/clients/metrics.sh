@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# rdma-ep metrics: its format, its values beside a known load, its rights, the file and the
-# answer for a scraper, the names in the dashboard, and its cost with 10,000 ids.
+# Tests rdma-ep metrics: its format, its values under a certain load, its permissions, the file and
+# the reply for a scraper, the names in the dashboard, and its cost with 10,000 ids.
 #
-# It would catch: text that a scraper refuses, counters that miss traffic, refusals or
-# programs that have ended, or that ever decrease; a refusal with two reasons; numbers of
-# others in a container; a dashboard that names metrics that are not there; a scrape whose
-# cost grows with more than the number of objects.
+# It would catch text that a scraper refuses; counters that decrease or miss traffic, refusals or
+# programs that have exited; a refusal with two reasons; values of other users in a container; a
+# dashboard with names of missing metrics; a scrape whose cost grows faster than the number of
+# objects.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -19,7 +19,7 @@ IDS=10000
 
 not_on_stock "metrics"
 
-# value NAME LABELS: the sum of the samples with this name that have all labels (a pattern)
+# value NAME LABELS: prints the sum of the samples with this name that have all labels (a pattern)
 value()
 {
 	awk -v name="$1" -v labels="$2" '
@@ -63,7 +63,7 @@ expect "READs" "$(value rdma_ep_messages_total "$MINE,direction=\"read\"")" 10
 expect "bytes of READs" "$(value rdma_ep_traffic_bytes_total "$MINE,direction=\"read\"")" 40960
 expect "messages out" "$(value rdma_ep_messages_total "$MINE,direction=\"out\"")" 50
 expect "bytes out" "$(value rdma_ep_traffic_bytes_total "$MINE,direction=\"out\"")" 41600
-# A new cgroup by that name, as of a unit that is started again
+# A new cgroup of the same name, as of a restarted unit
 rmdir "$CG" && mkdir "$CG"
 server pod rping -s -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
 client pod rping -c -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
@@ -77,7 +77,7 @@ expect "sessions" "$(value rdma_ep_sessions "$MINE")" 0
 expect "objects" "$(value rdma_ep_objects "$MINE")" 0
 end
 
-# Holds ids, and says so.
+# A program that holds ids and then prints "ready"
 cat > "$WORK/ids.py" <<'END'
 import ctypes, sys
 cm = ctypes.CDLL("librdma_ep.so.1", use_errno=True)
@@ -102,7 +102,7 @@ ready_or_gone()
 	grep -q ready "$WORK/$1.out" || stopped "$1"
 }
 
-# CPU time of a scrape in milliseconds, the mean of five
+# Prints the mean CPU time of five scrapes, in milliseconds.
 cost()
 {
 	local times
@@ -111,7 +111,7 @@ cost()
 	awk '{ printf "%d\n", ($1 + $2) * 1000 / 5 }' <<< "$times"
 }
 
-# The kernel's part of it in microseconds, the mean of 50
+# Prints the kernel's part of it, the mean of 50, in microseconds.
 kernel_cost()
 {
 	python3 -c 'import time
@@ -142,7 +142,7 @@ echo "$session" > /sys/module/rdma_ep/parameters/session_max_queue_mb
 without=$(cost) kernel_without=$(kernel_cost)
 echo "# a scrape: $with ms of CPU with $IDS ids, $without ms without"
 echo "# /proc/rdma_ep: $kernel_with us with $IDS ids, $kernel_without us without"
-# An emulated CPU is some 30 times slower than a real one.
+# An emulated CPU is about 30 times slower than a real one.
 ((with > 0 && with - without < 500 * ${TEST_SCALE:-1})) || problem "that is too much"
 scrape
 expect "ids" "$(value rdma_ep_ids "$MINE")" 0
@@ -150,7 +150,7 @@ expect "ids" "$(value rdma_ep_ids "$MINE")" 0
 	problem "a counter has changed"
 end
 
-# Registers memory, and prints the error.
+# A program that registers memory, and prints the error
 cat > "$WORK/reg.py" <<'END'
 import ctypes, errno, mmap, sys
 v = ctypes.CDLL("librdma_ep.so.1", use_errno=True)
@@ -167,8 +167,8 @@ mr = v.ibv_reg_mr(pd, ctypes.addressof(memory), size, 1)
 print("registered" if mr else errno.errorcode[ctypes.get_errno()])
 END
 
-# refusal_case REASON MEMLOCK OUTPUT COMMAND...: one command is refused, for one reason. MEMLOCK:
-# in KiB
+# refusal_case REASON MEMLOCK OUTPUT COMMAND...: one command is refused, for one reason. MEMLOCK is
+# in KiB.
 refusal_case()
 {
 	local reason=$1 before one

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# QEMU's RDMA migration: a machine with a pattern in its memory moves to another process.
+# QEMU's RDMA migration: a machine with a pattern in its memory migrates to another process.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -10,7 +10,7 @@ PROGRAM_LIMIT=240
 PATTERN_AT=0x200000
 PATTERN_BYTES=$((2 << 20))
 
-# machine NAME STACK ARGS...: stopped, with a monitor in $WORK/NAME.monitor
+# machine NAME STACK ARGS...: starts a stopped machine with a monitor in $WORK/NAME.monitor
 machine()
 {
 	start "$2" "$1" qemu-system-x86_64 -accel tcg -machine pc -cpu qemu64 -m 16 \
@@ -24,7 +24,7 @@ has_monitor()
 	[[ -S $WORK/$1.monitor ]] || stopped "$1"
 }
 
-# monitor NAME COMMAND: what it answers
+# monitor NAME COMMAND: prints the reply
 monitor()
 {
 	python3 - "$WORK/$1.monitor" "$2" <<'END'
@@ -57,7 +57,7 @@ import sys
 sys.stdout.buffer.write(b''.join(i.to_bytes(8, 'little') for i in range($PATTERN_BYTES // 8)))" \
 	> "$WORK/pattern"
 
-# begin_migration DESTINATION-STACK SOURCE-STACK: until it has ended
+# begin_migration DESTINATION-STACK SOURCE-STACK: starts a migration and waits for its end
 begin_migration()
 {
 	begin "QEMU migrates, destination $1, source $2"

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Open MPI over libfabric's verbs provider: two ranks of one job, each on ours or on the
-# stock libraries, exchange messages of all kinds of lengths and compare them.
+# Open MPI over libfabric's verbs provider: two ranks of one job, each on rdma_ep or on the stock
+# libraries, exchange messages of different lengths and compare them.
 #
-# It would catch: many requests that wait for each other in both directions, and memory
-# that is registered while others' requests run.
+# It would catch requests that wait for each other in both directions, and failures to register
+# memory while other requests run.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
 PROGRAM_LIMIT=240
-# As in fabric.sh: a CQ for the requests of so many peers
+# As in fabric.sh: a CQ for the requests of eight peers
 export FI_UNIVERSE_SIZE=8
 
 cat > "$WORK/exchange.py" <<'END'
@@ -42,8 +42,8 @@ exec "$@"
 END
 chmod +x "$WORK/rank"
 
-# job_on STACK STACK: the two ranks
-# (Open MPI 4 and 5 name the provider's parameter in two ways. A rank spins as it waits.)
+# job_on STACK STACK: runs the two ranks. (Open MPI 4 and 5 have different names for the provider's
+# parameter. A rank spins while it waits.)
 job_on()
 {
 	start stock job env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \

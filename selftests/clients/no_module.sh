@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Without the module: one line that says what is missing and what helps.
+# Without the module, programs print one line that names the missing node and the remedy.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"

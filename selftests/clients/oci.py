@@ -87,7 +87,7 @@ def config(root, spec, wanted, args):
             wanted = f"{spec['kind']}={spec['devices'][0]['name']}"
         nodes = device_nodes(spec, wanted)
     for node in nodes:
-        # What is not in the specification is as on the host.
+        # Values missing in the specification are those of the host.
         host = os.stat(node.get('hostPath', node['path']))
         major = node.get('major', os.major(host.st_rdev))
         minor = node.get('minor', os.minor(host.st_rdev))

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In containers of an OCI runtime (crun), as podman, CRI-O and containerd start them,
-# with what packaging/cdi/rdma_ep.json adds: one device node. (Network namespaces, and
-# what else a program may need, are container.sh's subject.)
+# Programs in containers of an OCI runtime (crun), as podman, CRI-O and containerd start them, with
+# the one device node that packaging/cdi/rdma_ep.json adds. (container.sh tests network namespaces
+# and other needs of programs.)
 #
-# It would catch: a CDI specification that engines refuse, or that names another
-# node than the kernel's; a program that needs more than the node: a capability, another
-# device, a file that can be written; a device that is there without having been given.
+# It would catch a CDI specification that engines refuse or that names another node than the
+# kernel's; a program that needs more than the node: a capability, another device, a writable file;
+# a device in a container that was not given it.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -47,7 +47,7 @@ on_forbidden()
 	run_container forbidden "$@"
 }
 
-# Is a running program really where it should be?
+# Checks that a running program is contained.
 expect_contained()
 {
 	local proc n
@@ -120,7 +120,7 @@ paths=$(python3 -c 'import json, sys
 for d in json.load(sys.stdin)["devices"]:
 	for n in d["containerEdits"]["deviceNodes"]:
 		print(n["path"], *(n.keys() & {"major", "minor", "fileMode"}))' < "$SPEC")
-# Its number is not fixed, and who may open it is the host's to say.
+# The number of the device is not fixed, and the host decides about its permissions.
 [[ $paths == "$NODE" ]] || problem "it says '$paths', not $NODE"
 [[ -c $NODE && $((0x$(stat -c %t "$NODE"))):$((0x$(stat -c %T "$NODE"))) == \
 	"$(< /sys/class/misc/rdma_ep/dev)" ]] ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Preloaded by doctor.sh, and linked with cm_adopt: for the object file whose name contains
- * $OTHER_ABI the module is of another version.
+ * Preloaded by doctor.sh, and linked with cm_adopt: the module reports another ABI version to
+ * the object file whose name contains $OTHER_ABI.
  */
 #include <dlfcn.h>
 #include <stdarg.h>

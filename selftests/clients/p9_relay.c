@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Between 9P clients on RDMA and a 9P server on TCP: messages are passed on as they are.
+ * Passes messages between 9P clients on RDMA and a 9P server on TCP, unchanged.
  *
  *	p9_relay ADDR PORT SERVER-PORT [hold]
  *
- * Each connection gets one of its own to 127.0.0.1:SERVER-PORT. When one of the two ends,
- * the other one is ended. "hold": READs get no reply, as if they took for ever. (To a flush of
- * a tag that it does not know the server replies at once.)
+ * Each client's connection gets a connection to 127.0.0.1:SERVER-PORT. When one of the two ends,
+ * the relay ends the other. "hold": READs get no reply, as if they took forever. (The server
+ * replies at once to a flush of an unknown tag.)
  */
 #include <arpa/inet.h>
 #include <errno.h>

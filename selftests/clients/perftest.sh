@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# perftest: every operation, transport and way to connect, and the options that
-# change what the programs ask of the library. Not the product of all these, but
-# each of them on our library; and what the peer sees of it, connections of rdma_cm,
-# with the stock one at the other end.
+# perftest: every operation, transport and way to connect, and the options that change the calls of
+# the library. These are not all combinations, but each is tested on librdma_ep. Those that the peer
+# can distinguish, connections of rdma_cm, are also tested with a stock peer.
 #
 #	-R	QPs of rdma_cm
 #	-z	rdma_cm only to exchange addresses, the QPs moved by the program
 #	-x	addresses over TCP
 #
-# (UC with -R and write_bw with -e is what perftest itself refuses.)
+# (perftest itself refuses UC with -R, and write_bw with -e.)
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -45,7 +44,7 @@ if [[ $DEVICE == siw ]]; then
 		"write_lat -R -s 64 -I 64" "read_lat -R" "read_bw -R -e")
 fi
 GID_INDEX=$(gid_index)
-# of each size; the least that perftest accepts is 5
+# of each size; perftest accepts no less than 5
 ITERS=20
 
 # perftest_case PAIR PROGRAM MODE ARGS...
@@ -78,14 +77,14 @@ perftest_case()
 			"$WORK/$name.err" "$WORK/$name.out" ||
 			problem "$name: complains"
 	done
-	# size, iterations, figures ("inf" where it can not make out the
-	# emulated CPU's clock, of which it also warns)
+	# size, iterations, figures ("inf" if perftest cannot determine the emulated CPU's clock,
+	# which it also warns about)
 	expect_lines client $sizes '^ [0-9]+ +[0-9]+ +([0-9.]+|inf) '
 	end
 }
 
-# Does it post receives that end behind its region? We refuse them; elsewhere that is
-# found out only if a message is as long.
+# True if perftest posts receives that end beyond its region. rdma_ep refuses these; the stock stack
+# fails only for a message of that length.
 posts_too_far()
 {
 	[[ $1 == *ours* && $2 == *"-c UD"*"--use-srq"* ]] &&
@@ -94,7 +93,7 @@ posts_too_far()
 
 for pair in "${PAIRS[@]}"; do
 	for case in "${CASES[@]}"; do
-		# -z and -x: the peer sees the same addresses and packets
+		# With -z and -x, the peer receives the same addresses and packets.
 		[[ $pair == "${pair%:*}:${pair%:*}" || $case == *" -R"* ]] ||
 			continue
 		if posts_too_far "$pair" "$case"; then

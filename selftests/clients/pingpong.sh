@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# ibv_*_pingpong: verbs without rdma_cm. Addresses are exchanged over TCP, the
-# QPs are moved by the programs; RC, UC, UD, and RC with a shared receive queue,
-# polling and sleeping on completion events. -c compares what arrived.
+# ibv_*_pingpong: verbs without rdma_cm. The programs exchange addresses over TCP and move the QPs
+# themselves: RC, UC, UD, and RC with an SRQ, polling and sleeping on completion events. -c compares
+# the received data.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"

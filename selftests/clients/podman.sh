@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In containers of podman, rootful and rootless: an image without anything of ours, and what
-# docs/admin/containers.md adds to it. The page quotes the command lines.
+# Programs in containers of podman, rootful and rootless: an image without files of rdma_ep, plus
+# the additions of docs/admin/containers.md. The page quotes the command lines.
 #
-# It would catch: a CDI specification that podman refuses; a program that needs more than
-# the node and the library: a capability, a system call that the default filter denies, a
-# file that can be written; a command line of the page that does not work.
+# It would catch a CDI specification that podman refuses; a program that needs more than the node
+# and the library: a capability, a system call that the default filter denies, a writable file; a
+# command line of the page that does not work.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -24,7 +24,7 @@ fi
 
 # ---- stacks (see common.sh)
 
-# The guest has no systemd, which would keep the cgroups.
+# The guest has no systemd, which would manage the cgroups.
 export CONTAINERS_CONF=$WORK/containers.conf
 printf '%s\n' '[engine]' 'cgroup_manager="cgroupfs"' 'events_logger="none"' > "$CONTAINERS_CONF"
 chmod 755 "$WORK"
@@ -56,7 +56,7 @@ on_podman()
 	exit
 }
 
-# as_user COMMAND...: a login of a user, with a limit of its own
+# as_user COMMAND...: in a login of a user with its own limit
 as_user()
 {
 	echo "$BASHPID" > "$CG/login/cgroup.procs"
@@ -107,7 +107,7 @@ trap clean_up EXIT
 begin "an image of the distribution's programs, for root and for a user"
 { make_image "$WORK/image" /usr/bin/rping && tar -C "$WORK/image" -cf "$TAR" .; } ||
 	problem "cannot make $WORK/image"
-# Images need a file system that is no overlay: an overlay cannot lie on an overlay.
+# Images need a file system other than an overlay, as overlays do not nest.
 { mkdir -p /var/lib/containers "$LOGIN" && mount -t tmpfs tmpfs /var/lib/containers &&
 	mount -t tmpfs tmpfs "$LOGIN" && mkdir "$LOGIN/run" && chown -R 1000:1000 "$LOGIN"; } ||
 	problem "no place for images"

@@ -1,21 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# rdma-core's own tests (pyverbs), case by case: what passes on the stock stack
-# must pass on rdma_ep, and what is refused there is refused here. The tests are
-# those that Debian's rdma-core brings as documentation, not copies.
+# rdma-core's own tests (pyverbs), case by case: a case that passes on the stock stack must pass on
+# rdma_ep, and a case that the stock stack refuses is refused. The tests are those in Debian's
+# documentation of rdma-core, not copies.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
 SOURCE=/usr/share/doc/rdma-core/tests
-# Passing on the stock stack with rdma-core 44 and Linux 6.1: 96 cases, 10 of them of
-# test_rdmacm; newer ones have more. With much fewer the comparison would
-# not say much.
+# With rdma-core 44 and Linux 6.1, 96 cases pass on the stock stack, 10 of them of test_rdmacm;
+# newer versions have more. With much fewer, the comparison would prove little.
 LEAST_PASSING=90
 RDMACM_CASES=10
 
-# Cases that pass on stock and that rdma_ep refuses, and why.
+# refused_because CASE: prints why rdma_ep refuses a case that passes on stock
 refused_because()
 {
 	case $1 in
@@ -28,8 +27,7 @@ refused_because()
 	esac
 }
 
-# Cases that the stock stack skips for want of something that is neither the
-# device's nor a library's.
+# True if the stock stack skips a case for lack of something outside of the device and the library.
 needs_more()
 {
 	[[ $1 == *"huge pages"* || $1 == *"/dev/dri/"* ]]
@@ -40,7 +38,7 @@ unpack()
 	cp -r "$SOURCE" "$WORK/tests" && gunzip "$WORK"/tests/*.gz
 }
 
-# All but those for one vendor's devices (mlx5, efa) and for GPUs (cuda).
+# All except those for one vendor's devices (mlx5, efa) and for GPUs (cuda)
 modules()
 {
 	local file
@@ -60,13 +58,13 @@ run_tests()
 	expect_status "$1" 0
 }
 
-# count WORD REGEX: stock cases with that verdict whose name matches
+# count WORD REGEX: prints the number of stock cases with that verdict and a matching name
 count()
 {
 	cut -f1,2 "$WORK/stock.cases" | grep -Ec "^$1	$2"
 }
 
-# result VERDICT NAME [COMMENT...]: a TAP line
+# result VERDICT NAME [COMMENT...]: prints a TAP line
 result()
 {
 	local verdict=$1 name=$2
@@ -76,7 +74,7 @@ result()
 	echo "$verdict $tests $name" "$@"
 }
 
-# What the case printed on ours.
+# output_of CASE: prints its output on rdma_ep
 output_of()
 {
 	awk -v begin="--- $1" '$0 == begin { on = 1; next }
@@ -103,7 +101,7 @@ compare()
 		why=$(refused_because "$name")
 		[[ -z $why ]] || why="is refused: $why ($reason)" ;;
 	fail:ok | fail:skip | fail:fail)
-		# It need not pass, but must end.
+		# The case may fail, but must end.
 		[[ $reason == SIG* || $reason == "did not end"* ]] ||
 			why="# SKIP fails on stock: $stock_reason" ;;
 	esac
@@ -125,8 +123,7 @@ fi
 begin "rdma-core's tests on the stock stack"
 unpack || problem "cannot unpack $SOURCE"
 run_tests stock
-# The cases must really have run: rdma-core 44 skips all of test_rdmacm on a
-# software device.
+# Check that the cases have run: rdma-core 44 skips all of test_rdmacm on a software device.
 n=$(count ok test_rdmacm)
 ((n >= RDMACM_CASES)) || problem "$n cases of test_rdmacm pass, expected $RDMACM_CASES and more"
 n=$(count ok '')

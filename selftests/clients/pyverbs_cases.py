@@ -65,7 +65,7 @@ def run_in_child(test, answer):
     for _, trace in result.errors + result.failures:
         print(trace, flush=True)
     os.write(answer, verdict(result).encode())
-    # No destructors: what is still open is the kernel's business.
+    # No destructors: the kernel frees the remaining objects.
     sys.stdout.flush()
     os._exit(0)
 
@@ -89,7 +89,7 @@ def run(test):
     signal.alarm(CASE_LIMIT)
     _, status = os.waitpid(pid, 0)
     signal.alarm(0)
-    # Processes of the case that it did not wait for.
+    # Kill processes of the case that it did not wait for.
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:

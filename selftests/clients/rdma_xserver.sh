@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# rdma_xserver and rdma_xclient with RC (-c r): as rdma_server, and the server
-# creates its SRQ and posts to it where the type of the connection asks for it.
+# rdma_xserver and rdma_xclient with RC (-c r): as rdma_server, but the server creates its own SRQ
+# and posts to it for types of connections that require it.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"

@@ -16,7 +16,7 @@ rping_case()
 	shift 4
 	begin "$name, server ${pair%:*}, client ${pair#*:}"
 	server "${pair%:*}" rping -s -a "$addr" -p "$PORT" -C "$pings" -v "$@"
-	# -V: the client compares what comes back.
+	# -V: the client compares the data that comes back.
 	start "${pair#*:}" client rping -c -a "$addr" -p "$PORT" -C "$pings" -v -V "$@"
 	finish_rping client
 	finish_rping server
@@ -32,8 +32,8 @@ pinging()
 	grep -q '^ping data' "$WORK/$1.out" || stopped_or_stuck "$1"
 }
 
-# rping's thread for events may come back for another one when main() has destroyed
-# the channel, and then ends the program with its own status before main() returns.
+# rping's thread may wait for another event after main() has destroyed the channel. It then ends the
+# program with its own status before main() returns.
 expect_client_ended()
 {
 	if [[ ${statuses[$1]:-} != 255 ]] ||
@@ -42,10 +42,9 @@ expect_client_ended()
 	fi
 }
 
-# From rdma-core 59 on, poll(2) announces an event to rping's thread, main()'s
-# rdma_destroy_id(3) drops the event, the thread waits for another one for ever, and main()
-# for the thread: on any stack. (The thread for completions, which begins before the pings,
-# has ended then.)
+# From rdma-core 59 on, poll(2) announces an event to rping's thread, rdma_destroy_id(3) in main()
+# drops the event, the thread waits forever for another one, and main() waits for the thread, on any
+# stack. (The thread for completions, which starts before the pings, has ended by then.)
 waits_for_dropped_event()
 {
 	local tasks=("/proc/${pids[$1]}/task/"*)
@@ -59,7 +58,7 @@ ended_or_waits()
 		{ waits_for_dropped_event "$1" && nap 2 && waits_for_dropped_event "$1"; }
 }
 
-# finish NAME, of an rping
+# finish_rping NAME: finish() for rping
 finish_rping()
 {
 	wait_for "$PROGRAM_LIMIT" ended_or_waits "$1"
@@ -73,11 +72,10 @@ finish_rping()
 	statuses[$1]=0
 }
 
-# One server, many clients connected at once. rping -P remembers one connect
-# request at a time (its listening_cb->child_cm_id) and loses clients that come
-# faster than it makes threads: so each is stopped when it is connected, and
-# the next comes; then all go on together. Lines of 4096 bytes, since those
-# leave stdio's buffer at once.
+# One server with many clients connected at once. rping -P stores one connect request at a time (its
+# listening_cb->child_cm_id), and loses clients that connect faster than it starts threads. So each
+# client is stopped once it is connected, before the next one starts; then all continue. Lines of
+# 4096 bytes leave stdio's buffer at once.
 persistent_case()
 {
 	local pair=$1 i clients=(client1 client2 client3 client4)
@@ -106,8 +104,8 @@ persistent_case()
 	skip "rping -q (own QP)" "it establishes the connection itself, iWARP does"
 
 for pair in "${PAIRS[@]}"; do
-	# rping refuses 65536 (its buffer) though its message says that it is
-	# valid: 65535 is the largest.
+	# rping refuses 65536 (its buffer size) although its message allows it: 65535 is the largest
+	# size.
 	for size in 64 4096 65535; do
 		rping_case "rping -S $size" "$pair" "$RDMA_ADDR" $PINGS -S $size
 	done
@@ -115,7 +113,7 @@ for pair in "${PAIRS[@]}"; do
 	persistent_case "$pair"
 done
 
-# IPv6 ends in the same engine, but in other code on the way.
+# IPv6 uses the same engine, but other code on the way to it.
 for pair in "${PAIRS[@]}"; do
 	rping_case "rping over IPv6" "$pair" "$RDMA_ADDR6" 10
 done

@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# librpma: a WRITE, a FLUSH, an ATOMIC WRITE and a READ of a program that asks for the
-# device's own ones if the device offers them (rxe of Linux 6.3 and newer), and does without
-# them otherwise.
+# librpma: a WRITE, a FLUSH, an ATOMIC WRITE and a READ. librpma uses the operations of the device
+# if it offers them (rxe of Linux 6.3 and newer), and emulates them otherwise.
 #
-# It would catch: capabilities that are told and not granted, regions that are not open to
-# what was asked for, and completion events that do not come.
+# It would catch capabilities that are reported but do not work, regions without the requested
+# access, and missing completion events.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -20,7 +19,7 @@ if [[ ! -x $PEER ]]; then
 	finish_tests
 fi
 
-# offers STACK: what of FLUSH and ATOMIC WRITE the device offers itself
+# offers STACK: prints which of FLUSH and ATOMIC WRITE the device offers
 offers()
 {
 	start "$1" "offers-$1" "$PEER" offers "$RDMA_ADDR"
@@ -45,7 +44,7 @@ exchange()
 	finish server
 }
 
-# (librpma 1.3 makes extended QPs, which siw's library does not have.)
+# (librpma 1.3 creates extended QPs, which siw's library does not support.)
 begin "librpma on the stock libraries"
 exchange stock stock
 on_stock=$([[ ${statuses[server]}:${statuses[client]} != 0:0 ]] ||
@@ -58,8 +57,8 @@ for pair in "${PAIRS[@]}"; do
 		skip "$name" "fails on the stock libraries, too: $error"
 		continue
 	fi
-	# It registers what its own device can do: a peer's real FLUSH may be refused then, as
-	# between an older kernel and a newer one.
+	# librpma registers memory by the capabilities of its own device: it may then refuse a
+	# peer's real FLUSH, as between an older kernel and a newer one.
 	if [[ $pair == *:stock && $pair != stock:* && $stock == *flush* ]]; then
 		skip "$name" "librpma wants FLUSH on both ends or on neither"
 		continue

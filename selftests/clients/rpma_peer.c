@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A client and a server of librpma, one connection long:
+ * A client and a server of librpma, for one connection:
  *
- *	rpma_peer server ADDR PORT	registers memory, checks what the client has put there
+ *	rpma_peer server ADDR PORT	registers memory, checks the data that the client writes
  *	rpma_peer client ADDR PORT	WRITE, FLUSH, ATOMIC WRITE, FLUSH, READ
- *	rpma_peer offers ADDR		prints which of them the device has itself
+ *	rpma_peer offers ADDR		prints which of them the device offers
  *
- * librpma takes a device's own FLUSH and ATOMIC WRITE if it has them, else RDMA READ and an
+ * librpma uses FLUSH and ATOMIC WRITE of the device if it has them, otherwise RDMA READ and an
  * inline RDMA WRITE.
  */
 #include <stdint.h>
@@ -21,7 +21,7 @@
 #define DEPTH		32
 #define WORD_AT		64
 
-/* of device_cap_flags_ex; older headers have no names for them */
+/* Bits of device_cap_flags_ex; older headers have no names for them. */
 #define CAP_FLUSH	(1ULL << 38 | 1ULL << 39)
 #define CAP_ATOMIC_WRITE (1ULL << 40)
 
@@ -131,7 +131,7 @@ static void serve(const char *addr, const char *port)
 	close_all();
 }
 
-/* The next completion is that of the signalled request @id: no other has failed. */
+/* The next completion is that of the signalled request @id: no earlier request has failed. */
 static void complete(struct rpma_cq *cq, uintptr_t id, const char *what)
 {
 	struct ibv_wc wc;
@@ -187,7 +187,7 @@ static void request(const char *addr, const char *port)
 	must(rpma_conn_cfg_delete(&cfg), "rpma_conn_cfg_delete");
 	expect_event(RPMA_CONN_ESTABLISHED);
 	must(rpma_conn_get_private_data(conn, &data), "rpma_conn_get_private_data");
-	/* InfiniBand's CM fills it up. */
+	/* InfiniBand's CM pads it. */
 	desc = data.ptr;
 	must(data.len < 1 || data.len <= desc[0], "the private data's length");
 	must(rpma_mr_remote_from_descriptor(desc + 1, desc[0], &remote),

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# rsockets: they live inside librdmacm and stay on the stock stack, whether or not
-# the program runs under rdma-ep-run. What it prints and returns is the same.
+# rsockets are part of librdmacm and stay on the stock stack, with and without rdma-ep-run. Output
+# and exit status of programs are the same.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
-# Each side as it is, or "run": under rdma-ep-run.
+# Each side without rdma-ep-run ("stock"), or with it ("run")
 [[ -n ${STOCK:-} ]] || PAIRS=(run:run run:stock stock:run)
 
 # start_side SIDE NAME PROGRAM ARGS...
@@ -19,7 +19,7 @@ start_side()
 	start stock "$name" "$@"
 }
 
-# expect_side NAME SIDE: the stock stack in any case, and our library loaded?
+# expect_side NAME SIDE: it is on the stock stack; librdma_ep is loaded with SIDE "run" only
 expect_side()
 {
 	local maps
@@ -36,8 +36,8 @@ bound_or_gone()
 	[[ -n $(ss -Hltun "sport = :$PORT") ]] || stopped server
 }
 
-# rserver SIDE PROGRAM ARGS...: udpong and a forking rstream take the first steps
-# on an ordinary socket, and open RDMA devices only when somebody comes.
+# rserver SIDE PROGRAM ARGS...: udpong and a forking rstream begin with an ordinary socket, and open
+# RDMA devices only when a client connects
 rserver()
 {
 	start_side "$1" server "${@:2}"
@@ -74,7 +74,7 @@ stream_case()
 	end
 }
 
-# The forking server: rsockets move to the child.
+# The forking server: rsockets move to the child process.
 fork_case()
 {
 	local pair=$1
@@ -86,7 +86,7 @@ fork_case()
 	end
 }
 
-# The server serves for ever; what it got must be what was sent.
+# The server runs until it is killed; the copy must equal the original.
 rcopy_case()
 {
 	local pair=$1
@@ -104,9 +104,8 @@ rcopy_case()
 	end
 }
 
-# Datagrams. On RoCE librdmacm itself can not connect them: it makes address
-# handles without a GRH. So what counts is that it is as without us. (The server,
-# too, ends only when told to.)
+# Datagrams. On RoCE librdmacm cannot connect them: it makes address handles without a GRH. So the
+# results must be the same as without rdma_ep. (This server also runs until it is killed.)
 udpong_case()
 {
 	local pair=$1 side
@@ -128,8 +127,8 @@ udpong_case()
 	end
 }
 
-# rstream -T r resolves with rdma_getaddrinfo(), which is rdma_ep's: the client
-# uses both stacks.
+# rstream -T r resolves with rdma_getaddrinfo(), which is that of rdma_ep: the client uses both
+# stacks.
 both_case()
 {
 	local pair=$1
@@ -141,8 +140,8 @@ both_case()
 	end
 }
 
-# Without the device nodes of the stock stack rsockets say what they say without
-# us. hidden_case NODE...: those that are left
+# hidden_case NODE...: with these nodes only. Without the device nodes of the stock stack, rsockets
+# print the same messages as without rdma_ep.
 hidden_case()
 {
 	local side node
@@ -177,7 +176,7 @@ for pair in "${PAIRS[@]}"; do
 	stream_case "$pair" rstream -I 2 -C 10 -S 4096 -T v
 	rcopy_case "$pair"
 done
-# What the one and the other side do is the same from here on.
+# From here on, both sides make the same calls.
 stream_case "${PAIRS[0]}" riostream -I 2 -C 10 -S 4096 -T v
 fork_case "${PAIRS[0]}"
 udpong_case "${PAIRS[0]}"

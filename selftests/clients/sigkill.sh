@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# SIGKILL in the middle of everything: the kernel must let go of all that the
-# program had, and the other side must notice.
+# SIGKILL at any time: the kernel must free all objects of the program, and the other side must
+# detect the end.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
 FOREVER=1000000
 
-# The other side of a killed program: it should end by itself when the
-# connection breaks; if its own logic does not, it must end when told to.
+# The peer of a killed program should exit when the connection breaks; if its own logic does not do
+# so, it must exit on SIGTERM.
 finish_peer()
 {
 	local name=$1
@@ -43,7 +43,7 @@ kill_case()
 	finish "$victim" 15
 	expect_status "$victim" 137
 	if [[ $peer == server && " $* " == *" -P "* ]]; then
-		# It goes on for its other clients.
+		# The server continues for its other clients.
 		client "${pair#*:}" rping -c -a "$RDMA_ADDR" -p "$PORT" -v \
 			-S $size -C 3
 		expect_status client 0
@@ -55,7 +55,7 @@ kill_case()
 	end
 }
 
-# A program that sits in a blocking call that only an event would end.
+# A program in a blocking call that only an event would end
 blocked_case()
 {
 	local what=$1 stack=$2
@@ -68,7 +68,7 @@ blocked_case()
 	end
 }
 
-# Ours is on the side that is killed; with stock only, stock is.
+# The killed side is on rdma_ep, or on stock in a stock run.
 ours=ours
 [[ -z ${STOCK:-} ]] || ours=stock
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Scripts that run other people's programs, kernel modules, the tool.
+# Scripts that run programs of other projects, kernel modules and rdma-ep(1)
 
 vpath %.c clients
 
@@ -14,12 +14,12 @@ TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
 TEST_FILES += $(addprefix clients/,common.sh engine.sh pyverbs_cases.py oci.py cri.py kubelet.py \
 	accounting.py metrics.py ktest_device.sh)
 
-# contain enters a container, kvs_peer is a client of ulp/kvs, kping_peer one of ulp/kping,
-# p9_relay is between those of ulp/9p and a server, mckey_pause.so is preloaded by a program, other_abi.so by rdma-ep.
-# fdstore supervises handover_kept.
+# contain enters a container. kvs_peer and kping_peer are clients of ulp/kvs and ulp/kping. p9_relay
+# connects clients of ulp/9p with a server. mckey_pause.so is preloaded into mckey, other_abi.so into
+# rdma-ep. fdstore supervises handover_kept.
 TEST_GEN_FILES += contain kvs_peer kping_peer p9_relay mckey_pause.so other_abi.so \
 	handover_server handover_client handover_kept fdstore
-# Suites without librpma have no program for it.
+# Some suites have no librpma.
 TEST_GEN_FILES += $(if $(wildcard /usr/include/librpma.h),rpma_peer)
 
 $(O)/contain: $(O)/contain.o

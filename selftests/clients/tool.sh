@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# rdma-ep(1): what it says of sessions, devices and of what is in the way, beside what
-# is known to be so.
+# rdma-ep(1): its output about sessions, devices and problems agrees with the actual state.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
 not_on_stock "rdma-ep"
 
-# json EXPRESSION: of the JSON on stdin as "j", printed
+# json EXPRESSION: prints its value, with the JSON on stdin as "j"
 json()
 {
 	python3 -c 'import json, sys
@@ -17,7 +16,7 @@ j = json.load(sys.stdin)
 print(eval(sys.argv[1]))' "$1"
 }
 
-# Does any id of the client say so?
+# True if an id of the client is connected.
 connected()
 {
 	rdma-ep status --pid "${pids[client]}" | grep -q '^  id .* connected '
@@ -34,7 +33,7 @@ expect "complete" "$(rdma-ep status --json | json 'j["complete"]')" True
 rdma-ep status 2>&1 | grep -q 'no sessions' || problem "text does not say so"
 end
 
-# A listener, and a client that stays connected until it is told to go on.
+# A listener, and a client that stays connected until SIGTERM
 begin "sessions, ids, counters"
 server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -S 4096
 rdma-ep status --json > "$WORK/s.json"
@@ -54,7 +53,7 @@ expect "destination" "$(json "${s}['id'][0]['destination']" < "$WORK/c.json")" \
 	"$RDMA_ADDR:$PORT"
 expect "device" "$(json "${s}['id'][0]['device']" < "$WORK/c.json")" "$RDMA_DEV"
 expect "qps" "$(json "${s}['qps']" < "$WORK/c.json")" 1
-# rping registers its three buffers, two of them of the size of a message.
+# rping's client registers four buffers, two of them of the size of a message.
 expect "mrs" "$(json "${s}['mrs']" < "$WORK/c.json")" 4
 json "${s}['pinned_memory_kib'] >= 8 and ${s}['queue_memory_kib'] > 0" < "$WORK/c.json" |
 	grep -q True || problem "no pinned or queue memory"
@@ -76,12 +75,12 @@ timeout 4 rdma-ep status --watch 0.5 > "$WORK/watch"
 	problem "--watch does not repeat"
 awk -v pid="${pids[client]}" '$2 == pid && $8 > 0 { n++ } END { exit !n }' \
 	"$WORK/watch" || problem "--watch shows no sends for a second"
-# Who may not look into a process does not see its session.
+# A user who may not look into a process does not get its session.
 "${NOBODY[@]}" rdma-ep status --json > "$WORK/nobody.json"
 expect "of nobody" "$(json 'len(j["sessions"]), j["complete"]' < "$WORK/nobody.json")" \
 	"(0, False)"
 terminate client
-# (rping's server serves one client and says that it went.)
+# (rping's server serves one client and then exits.)
 finish server
 end
 
@@ -100,9 +99,8 @@ kill "$inherited"
 wait "$inherited"
 end
 
-# Any user can choose such a name: it must not reach the administrator's terminal, nor
-# make JSON invalid. It is: escape [2J, 0xff, a newline, U+009B, a backslash, and o with
-# two dots.
+# Any user can choose such a name: it must not reach the administrator's terminal, nor make JSON
+# invalid. It consists of escape [2J, 0xff, a newline, U+009B, a backslash, and o with two dots.
 cat > "$WORK/name.py" <<'END'
 import os, resource, sys, time
 open("/proc/self/comm", "wb").write(b"\x1b[2J\xff\nx\xc2\x9b\\\xc3\xb6")
@@ -123,7 +121,7 @@ named_ready()
 	grep -q ready "$WORK/named.out" || stopped named
 }
 
-# plain FILE: no controls but newlines and tabs in it, and nothing but UTF-8
+# plain FILE: it is UTF-8 without control characters except newlines and tabs
 plain()
 {
 	python3 -c 'import sys
@@ -147,7 +145,7 @@ chmod 755 "$WORK"
 with_parameter session_max_objects 5 "${NOBODY[@]}" \
 	rdma-ep-run python3 "$WORK/name.py" "$RDMA_DEV" 100 > "$WORK/named.out" 2>&1
 expect "exit status beyond the limit" "$?" 3
-# As it is in the log, which /dev/kmsg would escape
+# The text of the log itself, as /dev/kmsg would escape it
 python3 - > "$WORK/log" <<'END'
 import ctypes, os
 buf = ctypes.create_string_buffer(1 << 20)
@@ -175,7 +173,7 @@ rdma-ep devices | grep -Eq "^$RDMA_DEV +1 +$transport +active .* yes$" ||
 	problem "text has no such line"
 end
 
-# doctor CHECK VERDICT [MEND]: of the check, the worst that it says
+# doctor CHECK VERDICT [MEND]: the worst verdict of the check is this
 doctor()
 {
 	local want=$2 got
@@ -191,7 +189,7 @@ doctor()
 
 begin "doctor: nothing is wrong"
 rdma-ep doctor > "$WORK/doctor" || problem "exit status $?"
-# (doctor.sh looks at the warning of known issues, with its remedy.)
+# (doctor.sh tests the warning of known issues and its remedy.)
 ! grep -v '^ok \|^warn  exposed\|^ .*driver=[a-z]* gid=0' "$WORK/doctor" > "$WORK/wrong" ||
 	problem "complains: $(< "$WORK/wrong")"
 for check in module node abi library device memlock cgroup quota; do
@@ -215,7 +213,7 @@ expect "node" "$(json '[c["verdict"] for c in j if c["check"] == "node"]' \
 chmod "$old" /dev/infiniband/rdma_ep
 end
 
-# (A device of its own: on Linux 6.1 rxe does not recover.)
+# (A separate device, as rxe does not recover on Linux 6.1.)
 begin "doctor: a link is down, then without an address"
 ip link add tool0 type veth peer name tool1
 rdma link add tool_rdma type "$DEVICE" netdev tool0

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Trace events: does what they say of connections, posts and refusals agree with what
-# programs are known to do, and do they say nothing when they are off? Then what
-# rdma-ep-trace(1) makes of them.
+# Trace events: those of connections, posts and refusals agree with the operations of programs, and
+# there are none when they are off. Then the reports that rdma-ep-trace(1) makes of them.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -12,7 +11,7 @@ PINGS=10
 
 not_on_stock "trace events"
 
-# In an instance of its own, for the events of each case only.
+# A separate instance has only the events of each case.
 TRACING=/sys/kernel/tracing/instances/trace.sh
 mkdir "$TRACING" || exit 1
 trap 'tracing 0; rmdir "$TRACING"; rm -rf "$WORK"' EXIT
@@ -22,7 +21,7 @@ tracing()
 	echo "$1" > "$TRACING/events/enable"
 }
 
-# on [EVENT...]: from here on, nothing but these events (all of them)
+# on [EVENT...]: traces only these events (default: all) from here on
 on()
 {
 	local event
@@ -36,7 +35,7 @@ on()
 		problem "can not enable events"
 }
 
-# What has been traced, one "EVENT FIELD=VALUE..." a line, in $WORK/trace.
+# Ends tracing. $WORK/trace has "EVENT FIELD=VALUE..." lines.
 off()
 {
 	tracing 0
@@ -51,7 +50,7 @@ field()
 	grep -oE "(^| )$1=[^ ]*" <<< "$2" | cut -d= -f2
 }
 
-# fields NAME [REGEX...]: its values in the lines that match all of them
+# fields NAME [REGEX...]: prints its values in the lines that match all expressions
 fields()
 {
 	local name=$1 lines regex
@@ -68,14 +67,13 @@ sum()
 	awk '{ n += $1 } END { print n + 0 }'
 }
 
-# expect_event REGEX: once at least
+# expect_event REGEX: at least once
 expect_event()
 {
 	grep -Eq -- "$1" "$WORK/trace" || problem "no event '$1'"
 }
 
-# The steps of an id, and the CM's events. (Which of a step and the event that it causes
-# is written first is a matter of luck.)
+# Prints the steps of an id. (The order of a step and the CM event that it causes is not defined.)
 steps()
 {
 	grep " session=$1 id=$2 " "$WORK/trace" | grep -v '^cm_event' |
@@ -88,7 +86,7 @@ cm_events()
 		grep -o 'event=[A-Z_]*' | cut -d= -f2 | tr '\n' ' '
 }
 
-# The session and the id of the latest line that matches, in $session and $id.
+# find_id REGEX: sets session and id to those of the last line that matches
 find_id()
 {
 	local line
@@ -103,7 +101,7 @@ on_nobody()
 	exec "${NOBODY[@]}" prlimit --memlock="${MEMLOCK:-8388608}" rdma-ep-run "$@"
 }
 
-# refused_client STACK: it is to fail
+# refused_client STACK: it must fail
 refused_client()
 {
 	start "$1" client rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
@@ -123,10 +121,10 @@ done
 expect "number of events" \
 	"$(find "$TRACING/events/rdma_ep" -mindepth 1 -type d | wc -l)" \
 	"$(wc -w <<< "$EVENTS")"
-# A pointer would tell where the kernel's memory is.
+# A pointer would disclose kernel addresses.
 grep -lE '%p[^I]|%px|\*' "$TRACING"/events/rdma_ep/*/format > "$WORK/pointers"
 [[ ! -s $WORK/pointers ]] || problem "pointers: $(< "$WORK/pointers")"
-# Who is not root must not see what others do.
+# A user who is not root must not see the operations of others.
 "${NOBODY[@]}" cat "$TRACING/trace" > /dev/null 2>&1 && problem "anybody can read them"
 end
 
@@ -146,7 +144,7 @@ begin "the life of connections"
 on
 ping_pair $PINGS 1000
 off
-# The client: it binds to what the kernel chooses.
+# The client binds to an address that the kernel chooses.
 find_id "^connect .* dst=$RDMA_ADDR:$PORT "
 client="$session $id"
 src=$(fields src "^connect session=$session id=$id " | tail -n 1)
@@ -158,7 +156,7 @@ expect "client's steps" "$(steps "$session" "$id")" \
 [[ $(cm_events "$session" "$id") == \
    "ADDR_RESOLVED ROUTE_RESOLVED ESTABLISHED "?("DISCONNECTED ") ]] ||
 	problem "client's events: $(cm_events "$session" "$id")"
-# The listener.
+# The listener
 find_id "^listen .* src=$RDMA_ADDR:$PORT "
 expect "listener's steps" "$(steps "$session" "$id")" \
 	"id_create bind_addr listen id_destroy "
@@ -166,7 +164,7 @@ expect "listener's events" "$(cm_events "$session" "$id")" "CONNECT_REQUEST "
 expect "the request comes from" \
 	"$(fields dst "^cm_event session=$session id=$id ")" "$src"
 listener="$session $id"
-# The id of the request.
+# The id of the request
 find_id "^accept .* src=$RDMA_ADDR:$PORT dst=$src "
 expect "request's session" "$session" "${listener% *}"
 expect "request's steps" "$(steps "$session" "$id")" \
@@ -174,14 +172,14 @@ expect "request's steps" "$(steps "$session" "$id")" \
 expect "request's events" "$(cm_events "$session" "$id")" \
 	"ESTABLISHED DISCONNECTED "
 expect "ids" "$(grep -c '^id_create ' "$WORK/trace")" 3
-# (rdma-ep-run's own look at the module is a session, too.)
+# (rdma-ep-run opens a session to check the module.)
 expect "sessions that are closed" "$(fields session '^session_close ' | sort)" \
 	"$(fields session '^session_open ' | sort)"
 expect "errors" "$(fields ret | grep -v '^[0-9]' | sort -u | tr '\n' ' ')" ""
 expect "devices" "$(fields dev '^(connect|accept|listen|cm_event) ' | sort -u)" \
 	"$RDMA_DEV"
-# rping: both tell each other of a buffer before and after; the server reads the
-# client's, and writes to the other.
+# rping: each side sends its buffer to the other before and after; the server reads the client's
+# buffer, and writes to the other one.
 c="session=${client% *} "
 s="session=${listener% *} "
 for post in "$c SEND $((2 * PINGS)) $((32 * PINGS))" \
@@ -196,7 +194,7 @@ for post in "$c SEND $((2 * PINGS)) $((32 * PINGS))" \
 		"$(fields bytes "^post $who " " opcode=$op " | sum)" "$bytes"
 done
 expect "QP that the client posts to" "$(fields qp "^post $c" | sort -u)" "$qp"
-# Sends and receives complete; those that are flushed may be not fetched any more.
+# Sends and receives complete; the client may not poll flushed ones.
 polled=$(fields num "^poll $c" | sum)
 ((polled >= 4 * PINGS && polled <= 4 * PINGS + 1)) ||
 	problem "the client gets $polled completions"
@@ -204,7 +202,7 @@ expect "completions with errors other than those" \
 	"$(grep '^wc_error ' "$WORK/trace" | grep -vc ' status=WR_FLUSH_ERR ')" 0
 end
 
-# A list of requests is one event, and an SRQ is told from a QP.
+# A list of requests is one event, and events distinguish an SRQ from a QP.
 begin "batches"
 on post
 "$(dirname "$0")/../abi_post" > "$WORK/abi_post.out" || problem "abi_post fails"
@@ -218,8 +216,8 @@ bad=$(awk '/^post/ { split($6, n, "="); split($7, p, "="); split($NF, r, "=")
 [[ -z $bad ]] || problem "posted less than asked for, without an error: $bad"
 end
 
-# IB: the peer's CM knows no service of that number. iWARP: TCP knows it at once, and
-# rping has a thread then that waits for ever.
+# IB: the peer's CM has no such service. iWARP: TCP reports it at once, and a thread of rping then
+# waits forever.
 begin "a connection that nobody wants"
 on
 start ours client rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
@@ -270,7 +268,7 @@ refused_request()
 	off
 }
 
-# The quota of a listener who can not have another id. IB: the request comes again.
+# The quota of a listener that cannot have another id. IB: the client repeats the request.
 begin "refused: a connection request"
 server nobody rping -s -a "$RDMA_ADDR" -p "$PORT"
 on
@@ -306,11 +304,11 @@ def refused(why, *args):
     return False
 
 query, size = 0, 56
-# A flag that there is not; no command; and not ours at all, as isatty() asks.
+# An unknown flag, an unknown command, and a request of other files, as in isatty()
 assert refused(errno.EINVAL, ioc(query, size), struct.pack("II48x", size, 1 << 31))
 assert refused(errno.ENOTTY, ioc(0xff, size), bytes(size))
 assert refused(errno.ENOTTY, 0x5401, bytes(64))
-# Memory that can be read, and not be written.
+# Memory that is readable but not writable
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
 page = libc.mmap(None, ctypes.c_size_t(4096), 3, 0x22, -1, ctypes.c_long(0))
@@ -350,7 +348,7 @@ server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -S 1000
 rdma-ep-trace posts rdma-ep-run rping -c -a "$RDMA_ADDR" -p "$PORT" -C $PINGS -S 1000 \
 	> "$WORK/posts" || problem "exit status $?"
 finish server
-# (The server was there before, and the kernel may not know its name.)
+# (The server was started earlier, and the trace may lack its name.)
 grep -Eq "^[0-9]+ +RDMA_READ +$PINGS +$PINGS +$((1000 * PINGS)) +0 +$PINGS +(rping|<...>)-" \
 	"$WORK/posts" || problem "no line of READs: $(grep READ "$WORK/posts")"
 end
@@ -364,7 +362,7 @@ want="connection to $RDMA_ADDR:$PORT: REJECTED 8"
 grep -qF "$want" "$WORK/refusals" || problem "no '$want': $(< "$WORK/refusals")"
 end
 
-# It waits for a mark of its own in the trace.
+# rdma-ep-trace waits for its own mark in the trace.
 begin "rdma-ep-trace where marks are off"
 echo nomarkers > /sys/kernel/tracing/trace_options
 timeout $((20 * ${TEST_SCALE:-1})) rdma-ep-trace cm true > "$WORK/cm" ||
@@ -372,7 +370,7 @@ timeout $((20 * ${TEST_SCALE:-1})) rdma-ep-trace cm true > "$WORK/cm" ||
 echo markers > /sys/kernel/tracing/trace_options
 end
 
-# traced REPORT LINE...: what it makes of them
+# traced REPORT LINE...: prints the report of these lines
 traced()
 {
 	local report=$1
@@ -391,14 +389,14 @@ grep -Eq "^3 +RDMA_READ +3 +3 +3703703670 +0 .* a-1$" "$WORK/posts" ||
 	problem "more than 2 GiB: $(< "$WORK/posts")"
 expect "what is said of lost events" "$(< "$WORK/lost")" \
 	"rdma-ep-trace: 12 events were lost"
-# Names that look like something else.
+# Names that look like other fields
 traced refusals \
 	"    rdma_ep_a: b-77 [000] ..... 1.000001: rdma_ep_session_open: session=3 pid=77 comm=x session=4" \
 	"    rdma_ep_a: b-77 [000] ..... 1.000002: rdma_ep_refuse: session=3 cmd=REG_MR stage=command ret=-14" \
 	> "$WORK/refusals"
 expect "the refusal of such a program" "$(head -n 1 "$WORK/refusals")" \
 	"1.000002 x session=4-77: REG_MR: EFAULT in command"
-# Names that do something to a terminal
+# Names that contain control sequences of a terminal
 named="evil$(printf '\033[2J\\\303\266\233')-77 [000] ..... 1.000002: rdma_ep_refuse:"
 traced refusals "$named session=5 cmd=REG_MR stage=command ret=-14" \
 	> "$WORK/refusals"
@@ -407,7 +405,7 @@ expect "the refusal of a program with such a name" "$(head -n 1 "$WORK/refusals"
 traced raw "$named session=5" > "$WORK/raw"
 expect "its event" "$(< "$WORK/raw")" \
 	'evil\x1b[2J\x5c\xc3\xb6\x9b-77 [000] ..... 1.000002: rdma_ep_refuse: session=5'
-# A command that fails ends nothing.
+# A command that fails ends no connection.
 id="session=3 id=1"
 at="dev=rxe0 src=10.0.0.1:1 dst=10.0.0.1:2"
 traced cm "a-1 [000] ..... 1.000: rdma_ep_id_create: $id $at ret=0" \

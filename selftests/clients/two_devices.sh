@@ -1,17 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Two devices: one listener whose connections come in on both, and a device in
-# each of two network namespaces that are connected by nothing but their netdevs.
+# Two devices: a listener with connections on both, and a device in each of two network namespaces
+# that only their netdevs connect.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
 
 PINGS=30
-LONG=1000	# so many that a client can be stopped in between
+LONG=1000	# pings, so many that a client can be stopped meanwhile
 
-# The devices come and go between cases, and with them what the kernel holds for
-# itself.
+# Devices are added and removed between cases, and with them the kernel's own objects.
 new_baseline()
 {
 	baseline=$(held)
@@ -26,8 +25,8 @@ has_gids()
 
 # ---- one listener
 
-# Its own pair of netdevs: in one namespace devices do not reach each other, so
-# both ends of a connection are on the same one.
+# The second device has its own pair of netdevs: in one namespace devices do not reach each other,
+# so both ends of a connection are on the same device.
 second_device()
 {
 	ip link add veth2 type veth peer name veth3 &&
@@ -50,7 +49,7 @@ pinging()
 	grep -q '^ping data' "$WORK/$1.out" || stopped "$1"
 }
 
-# connected_on DEVICE: both sides' QPs
+# connected_on DEVICE: it has the QPs of both sides
 connected_on()
 {
 	local n
@@ -65,7 +64,7 @@ wildcard_case()
 	local to=("$3" "$4")
 	begin "rping -a $addr, clients on two devices, server ${pair%:*}, clients ${pair#*:}"
 	server "${pair%:*}" rping -s -P -a "$addr" -p "$PORT" -S 4096 -v
-	# (Each stopped in mid-run, as in rping.sh.)
+	# (Each client is stopped in mid-run, as in rping.sh.)
 	for i in 0 1; do
 		name=${clients[i]}
 		start "${pair#*:}" "$name" rping -c -a "${to[i]}" -p "$PORT" \
@@ -102,7 +101,7 @@ fi
 
 # ---- two namespaces
 
-# siw: rxe's sockets are in the initial namespace. (Up to Linux 6.18.)
+# siw only: rxe's sockets are in the initial namespace. (Up to Linux 6.18.)
 two_namespaces()
 {
 	local side
@@ -126,7 +125,7 @@ no_siw()
 	! rdma link | grep -q siw_ns
 }
 
-# A device goes with its netdev, a netdev with its namespace.
+# The end of a namespace removes its netdev, and so the device.
 remove_namespaces()
 {
 	ip netns del side1
@@ -178,7 +177,7 @@ hidden_case()
 	end
 }
 
-# Only possible when there is no other namespace any more: they go in their own time.
+# Possible only without other namespaces, which the kernel removes asynchronously.
 netns_mode()
 {
 	rdma system set netns "$1" 2>/dev/null

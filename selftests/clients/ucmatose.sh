@@ -30,7 +30,7 @@ ucmatose_case()
 	end
 }
 
-# On the stock libraries alone it fails as well.
+# It fails on the stock libraries, too.
 if [[ $DEVICE == siw ]]; then
 	skip "ucmatose on the stock stack" "libsiw makes no CQ of 100 entries"
 	PAIRS=(ours:ours)

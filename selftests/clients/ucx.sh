@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# UCX: what ucx_info finds is what it finds on the stock libraries, and ucx_perftest runs
-# over it, both on the transports themselves (uct) and on what UCX makes of them (ucp).
+# UCX: ucx_info prints the same as on the stock libraries, and ucx_perftest runs over the transports
+# (uct) and over UCX's protocols on top of them (ucp).
 #
-# It would catch: a device that UCX does not use because of its names and paths
-# (ibv_device), and capabilities that are told and not there.
+# It would catch a device that UCX does not use because of its names and paths (ibv_device), and
+# capabilities that are reported but do not work.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -14,18 +14,18 @@
 not_on_iwarp "UCX" "UCX uses no iWARP device"
 
 ITERS=20
-# UCX takes it from a completion's service level, as mlx5 fills that in, whether a datagram
-# has come over IPv4, and drops those of rxe unless it is told not to look at addresses.
+# UCX decides from a completion's service level, as mlx5 sets it, whether a datagram came over IPv4.
+# It drops those of rxe unless this check of addresses is off.
 export UCX_UD_VERBS_ETH_DGID_CHECK=n
 
-# Debian's UCX of some suites has been built without InfiniBand.
+# Debian's UCX of some suites is built without InfiniBand.
 if ! compgen -G "/usr/lib/*/ucx/libuct_ib.so*" > /dev/null &&
 		command -v ucx_info > /dev/null; then
 	skip "UCX" "this suite's package has no transport for InfiniBand"
 	finish_tests
 fi
 
-# info STACK: what it has to say of the memory domains and transports of all devices
+# info STACK: prints the memory domains and transports of all devices
 info()
 {
 	start "$1" "info-$1" ucx_info -d
@@ -48,13 +48,13 @@ fi
 perftest_case()
 {
 	local pair=$1 name
-	# A ucx_perftest that has been built with MPI (trixie, sid) takes itself for a rank of
-	# a job, unless its standard input is a terminal (UCX, src/tools/perf/perftest.c).
+	# A ucx_perftest that is built with MPI (trixie, sid) takes itself for a rank of a job,
+	# unless its standard input is a terminal (UCX, src/tools/perf/perftest.c).
 	# shellcheck disable=SC2016
 	local program=(sh -c 'exec ucx_perftest "$@" < /dev/console' ucx_perftest)
 	begin "ucx_perftest ${UCX_TLS:+$UCX_TLS }${*:2}, server ${pair%:*}, client ${pair#*:}"
 	program+=(-n "$ITERS" -w 2 -f "${@:2}" -p "$PORT")
-	# It opens the device when a client has come.
+	# The server opens the device when a client connects.
 	listens_on=tcp
 	start "${pair%:*}" server "${program[@]}"
 	wait_for 20 listening_or_gone server
@@ -73,7 +73,7 @@ for pair in "${PAIRS[@]}"; do
 	perftest_case "$pair" -d "$RDMA_DEV:1" -x rc_verbs -t put_bw -D zcopy -s 4096
 	perftest_case "$pair" -d "$RDMA_DEV:1" -x rc_verbs -t get -D zcopy -s 4096
 	perftest_case "$pair" -d "$RDMA_DEV:1" -x ud_verbs -t am_lat -s 64
-	# (rc: and ud, to find each other)
+	# (rc needs ud as well, for the connection.)
 	for tls in rc ud; do
 		export UCX_TLS=$tls UCX_NET_DEVICES=$RDMA_DEV:1
 		perftest_case "$pair" -t tag_lat -s 100000

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# udaddy: UD over rdma_cm. The client learns QP number and Q_Key of the server
-# and sends there, the server answers to whom a completion says it came from
-# (ibv_create_ah_from_wc).
+# udaddy: UD over rdma_cm. The client receives QP number and Q_Key of the server and sends to them;
+# the server replies to the source in the completion (ibv_create_ah_from_wc).
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"

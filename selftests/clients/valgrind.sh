@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Programs on rdma_ep under valgrind: no bad access, no use of undefined values,
-# no memory lost. (A program of ours that loses memory itself would show as well;
-# those here do not.)
+# Programs on rdma_ep under valgrind: no invalid access, no use of undefined values, no memory lost.
+# (A leak of the program itself would count as well; these have none.)
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -60,7 +59,7 @@ client_case()
 	end
 }
 
-# The contract tests; each test of a program is a process.
+# Runs the contract tests; each test of a program is a process.
 test_case()
 {
 	local command
