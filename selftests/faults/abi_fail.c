@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Each allocation, and each copy from and to user memory, of every command fails in turn, until
- * the command succeeds without one. Each time it returns an error, leaves nothing behind, and
- * succeeds when it is repeated. The kernel's debugging finds the rest.
+ * the command succeeds without a failure. Each failed call returns an error, leaves nothing behind,
+ * and succeeds when it is repeated. The kernel's debugging finds other errors.
  *
- * It would catch: an error that is not passed on, objects or charges that stay when their creation
- * fails half-way, and results, events and completions that are lost with a bad copy.
+ * It would catch an error that is not passed on, objects or charges that stay after a creation
+ * fails half-way, and results, events and completions that are lost with a failed copy.
  *
- * By hand: FAIL_ONLY=NAME is for one command; FAIL_VERBOSE=1 prints every result, and 2 in the
- * files "verbose" of the kernel's debugfs the place that fails.
+ * Manual runs: FAIL_ONLY=NAME selects one command. FAIL_VERBOSE=1 prints every result. A 2 in the
+ * files "verbose" of the kernel's debugfs prints the place that fails.
  */
 #include <linux/capability.h>
 
@@ -16,7 +16,7 @@
 #include "abi_fail.h"
 #include "abi_mock.h"
 
-/* More than any command has. */
+/* More than the failures of any command */
 #define MAX_NTH	600
 
 static const char objects_param[] = "/sys/module/rdma_ep/parameters/session_max_objects";
@@ -26,10 +26,10 @@ FIXTURE(fail) {
 	union abi_arg *arg;
 	union abi_arg *valid;
 	int param;
-	int first_fd;			/* from here on they are the world's */
-	unsigned int used;		/* objects of the session, last time */
+	int first_fd;			/* descriptors from here on are the world's */
+	unsigned int used;		/* last count of the session's objects */
 	unsigned int calls, failures, passed;
-	int last;			/* what the last failure led to */
+	int last;			/* result of the last failure */
 };
 
 FIXTURE_VARIANT(fail) {
@@ -37,7 +37,7 @@ FIXTURE_VARIANT(fail) {
 };
 
 #ifdef FAIL_ON_MOCK
-/* Its driver counts its objects itself. */
+/* The driver of the mock device counts its objects. */
 FIXTURE_VARIANT_ADD(fail, mock) { .mock = true };
 #else
 /* rxe or siw */
@@ -95,7 +95,7 @@ static void set_limit(FIXTURE_DATA(fail) * self, unsigned int n)
 		abort();
 }
 
-/* Has the session room for one more object under this limit? */
+/* True if the session has room for one more object under this limit. */
 static bool has_room(FIXTURE_DATA(fail) * self, unsigned int limit)
 {
 	const struct abi *s = &self->w.s;
@@ -123,7 +123,7 @@ static bool holds(FIXTURE_DATA(fail) * self, unsigned int objects)
 	return ok;
 }
 
-/* How many objects the session is charged for. */
+/* Returns the number of objects that the session is charged for. */
 static unsigned int count_objects(FIXTURE_DATA(fail) * self)
 {
 	unsigned int low = 0, high = 8192, mid;
@@ -142,7 +142,7 @@ static unsigned int count_objects(FIXTURE_DATA(fail) * self)
 	return low;
 }
 
-/* What there is of everything. */
+/* All counters */
 struct state {
 	struct mock_count mock;
 	struct abi_charges charges;
@@ -156,7 +156,7 @@ static void take_state(DATA, struct state *st)
 	if (variant->mock) {
 		OK(mock_count(&st->mock));
 	}
-	/* (Who meets a limit has what is kept to be used again destroyed.) */
+	/* (Meeting a limit destroys CQs that are kept for reuse, so this comes first.) */
 	st->objects = count_objects(self);
 	OK(abi_charges(&self->w.s, &st->charges));
 	st->fds = abi_count_fds();
@@ -196,7 +196,7 @@ static void close_world(DATA)
 	self->w.s.fd = -1;
 }
 
-/* Nothing is left of the sessions that were. */
+/* Nothing is left of earlier sessions. */
 static void expect_nothing(DATA, const char *name)
 {
 	struct mock_count c;
@@ -224,18 +224,18 @@ static int prepare(FIXTURE_DATA(fail) * self, const struct abi_command *c,
 	return ret;
 }
 
-/* Only these say that something could not be allocated or copied. */
+/* True for the errnos that report a failed allocation or copy. */
 static bool says_so(const struct abi *s, int ret)
 {
 	/*
-	 * (The last ones: neighbours and routes; sockets, which rxe and siw make; ports,
-	 * for which TCP has no memory.)
+	 * (The last ones are from neighbours and routes; from sockets, which rxe and siw create;
+	 * from ports, for which TCP has no memory.)
 	 */
 	return ret == -ENOMEM || ret == -EFAULT || ret == -ENOBUFS ||
 	       ret == -ENFILE || (s->iwarp && ret == -EADDRINUSE);
 }
 
-/* After a call: no more failures; true if there was one */
+/* Ends the injection after a call; true if there was a failure. */
 static bool disarm(FIXTURE_DATA(fail) * self, bool failed)
 {
 	bool hit = nth_disarm();
@@ -246,7 +246,7 @@ static bool disarm(FIXTURE_DATA(fail) * self, bool failed)
 	return hit;
 }
 
-/* After a failure: the same without one. */
+/* After a failure, makes the same call without one. */
 static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 		  unsigned int nth, int failure)
 {
@@ -267,7 +267,7 @@ static void again(DATA, const struct abi_command *c, const struct fail_case *f,
 	}
 }
 
-/* One call; false when it met no failure. */
+/* Makes one call; false if no failure was injected. */
 static bool call(DATA, const struct abi_command *c, const struct fail_case *f, unsigned int nth)
 {
 	const char *name = f->name;
@@ -287,7 +287,7 @@ static bool call(DATA, const struct abi_command *c, const struct fail_case *f, u
 	if (hit)
 		self->last = ret;
 	if (ret == w->result) {
-		/* Some allocations are dispensable. */
+		/* Some allocations are not essential. */
 		if (!ret && f->check) {
 			LOGGED(EXPECT_EQ(0, f->check(w, self->arg)),
 			       "%s, failure %u: check", name, nth);
@@ -339,10 +339,9 @@ static void every_failure(DATA, const struct abi_command *c, const struct fail_c
 		if (hit)
 			continue;
 		/*
-		 * Not all calls allocate the same, caches have been filled before,
-		 * and with reserves (of debug objects) that can depend on which
-		 * allocation failed before this. What is copied last must have
-		 * failed, or go back a little, not always as far.
+		 * Not all calls allocate the same: caches are filled, and with reserves (of debug
+		 * objects) the allocations depend on earlier failures. Unless the last copy has
+		 * failed, go back by a small, varying number of failures.
 		 */
 		if (self->last == -EFAULT || f->silent || tries == 40)
 			break;
@@ -350,7 +349,7 @@ static void every_failure(DATA, const struct abi_command *c, const struct fail_c
 		nth -= nth < back ? nth : back;
 	}
 	LOGGED(EXPECT_FALSE(hit), "%s never gets through", name);
-	/* What the device can not do may be refused without one. */
+	/* A command that the device does not support may be refused without a copy. */
 	if (self->last != -EFAULT && !f->silent) {
 		LOGGED(EXPECT_NE(0, self->w.result),
 		       "%s, failure %u: the last copy has not failed", name, nth);
@@ -361,7 +360,7 @@ static void every_failure(DATA, const struct abi_command *c, const struct fail_c
 }
 
 #ifndef FAIL_CALLS
-/* The table is complete: abi_session's unknown_command sees to that. */
+/* abi_session's unknown_command checks that the table is complete. */
 TEST_F_TIMEOUT(fail, every_command_survives_failure, 600)
 {
 	const struct abi_command *c;
@@ -398,14 +397,14 @@ static void open_with_failures(DATA)
 	EXPECT_FALSE(hit);
 }
 
-/* Of a path, a file and a session */
+/* Failed allocations of a path, a file and a session */
 TEST_F(fail, open_survives_failure)
 {
 	open_with_failures(_metadata, self, variant);
 	EXPECT_LT(2, self->failures);
 }
 
-/* Of the groups of three cgroups without a session as well */
+/* Failed allocations of the accounts of three cgroups without a session as well */
 TEST_F(fail, open_in_cgroup_survives_failure)
 {
 	static const char * const dirs[] = {
@@ -420,7 +419,7 @@ TEST_F(fail, open_in_cgroup_survives_failure)
 	close(fd);
 	/*
 	 * A slab that needs a page adds a failure, so the smallest number counts. Freed objects
-	 * come back after a grace period: three turns in a row may need a page each.
+	 * become available after a grace period: three runs in a row may need a page each.
 	 */
 	for (i = 0; i < 10; i++) {
 		OK(abi_idle());
@@ -463,7 +462,7 @@ TEST_F(fail, first_use_survives_failure)
 		if (ret) {
 			EXPECT_EQ(0, ABI(fd, OPEN_DEVICE, &o));
 		}
-		/* Another one on the same queue */
+		/* Another file of the same queue */
 		close(o.async_fd);
 		EXPECT_EQ(0, ABI(fd, OPEN_DEVICE, &o));
 		close(o.async_fd);
@@ -474,7 +473,7 @@ TEST_F(fail, first_use_survives_failure)
 	expect_nothing(_metadata, self, variant, "first use");
 }
 
-/* Closing can not fail, whatever the session holds. */
+/* close() cannot fail, with any objects in the session. */
 TEST_F(fail, close_survives_failure)
 {
 	bool hit = true;
@@ -495,7 +494,7 @@ TEST_F(fail, close_survives_failure)
 	EXPECT_FALSE(hit);
 }
 
-/* The rings of a session, and the first look at one */
+/* Failures in mmap() of the session's rings, and in the first access to one */
 TEST_F(fail, mmap_survives_failure)
 {
 	struct rdma_ep_cq_ring *rings;
@@ -519,12 +518,12 @@ TEST_F(fail, mmap_survives_failure)
 	}
 	EXPECT_FALSE(hit);
 	EXPECT_LT(0, self->failures);
-	/* None of them holds the session. */
+	/* No mapping holds the session. */
 	close_world(_metadata, self, variant);
 	expect_nothing(_metadata, self, variant, "mmap");
 }
 
-/* What could not be copied is there for the next read. */
+/* A record that could not be copied is returned by the next read. */
 static void read_record(DATA, int fd, void *record, size_t len, const char *what)
 {
 	unsigned int nth;
@@ -557,7 +556,7 @@ TEST_F(fail, read_survives_failure)
 	read_record(_metadata, self, variant, w->channel, &ev, sizeof(ev), "event");
 	EXPECT_EQ(w->obj[RDMA_EP_OBJ_ID], ev.id);
 
-	/* (siw takes no receive before a connection.) */
+	/* (siw accepts no receive before a connection.) */
 	if (!w->s.iwarp) {
 		OK(abi_create_cq(&w->s, w->comp_channel, 8, 5, &cq));
 		OK(abi_notify_cq(&w->s, cq, 0));

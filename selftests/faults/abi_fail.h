@@ -8,19 +8,19 @@
 #include "abi_cmds.h"
 
 /**
- * struct fail_case - a command as it is called; @effect, @again, @once, @fresh, @silent and
+ * struct fail_case - a call of a command; @effect, @again, @once, @fresh, @silent and
  *	@not_siw as in struct abi_command
- * @name: for people
+ * @name: for messages
  * @cmd: ioctl number
- * @prepare: arguments with which it succeeds; NULL: those of the table of commands
- * @needs: with @prepare: what the device must be able to do
- * @check: after it has succeeded: is it what it says? 0 or an errno
- * @resume: after -EFAULT: what makes the arguments those of a call that goes on, and is
- *	to succeed, instead of @again
- * @half: rxe has done half of it when it runs out of memory; then the same
- * @keeps: queue memory, in KiB, that the session may have got, and be charged for, all
- *	the same: the next call does not need more
- * @siw_says: an errno by which siw, too, says that something has failed
+ * @prepare: fills in arguments with which it succeeds; NULL: those of the table of commands
+ * @needs: with @prepare: a required feature of the device
+ * @check: called after success, checks the results; 0 or an errno
+ * @resume: called after -EFAULT, changes the arguments to those of a call that continues, which
+ *	must succeed instead of returning @again
+ * @half: rxe has executed half of it when an allocation fails, so it may return @again
+ * @keeps: queue memory, in KiB, that the session may keep, and be charged for, after a
+ *	failure: the next call does not need more
+ * @siw_says: another errno with which siw reports a failure
  */
 struct fail_case {
 	const char *name;
@@ -44,34 +44,34 @@ struct fail_case {
 	{ .name = #_prepare, .cmd = RDMA_EP_IOC_##_cmd, .prepare = _prepare, \
 	  __VA_ARGS__ }
 
-/* More ways of calling commands than the table of commands has. */
+/* Calls of commands with other arguments than in the table of commands */
 extern const struct fail_case fail_cases[];
 extern const unsigned int fail_nr_cases;
-/* Those with rings, and those that wait */
+/* Calls with rings, and calls that wait */
 extern const struct fail_case fail_more_cases[];
 extern const unsigned int fail_nr_more_cases;
 
-/* What cases are prepared with: a QP on the world's PD and CQ, */
+/* Creates a QP on the world's PD and CQ, to prepare a case. */
 int fail_make_qp(struct abi_world *w, __u32 type, __u32 id, __u32 *qp);
-/* the arguments of CREATE_EP, */
+/* Fills in the arguments of CREATE_EP. */
 int fail_ep_active(struct abi_world *w, void *arg);
-/* a request that has arrived at a listener, whose channel is *server, */
+/* Makes a request that has arrived at a listener, whose channel is *server. */
 int fail_requested(struct abi_world *w, int *server, __u32 *listener);
-/* those of CONNECT and ACCEPT, with a QP, */
+/* Fill in the arguments of CONNECT and ACCEPT, with a QP. */
 int fail_connect_own(struct abi_world *w, struct rdma_ep_cmd_connect *a, int *channel);
 int fail_accept_own(struct abi_world *w, struct rdma_ep_cmd_connect *a, int *server,
 		    __u32 *listener);
-/* and a QP that has a receive flushed to the CQ. */
+/* Creates a QP with a receive that is flushed to the CQ. */
 int fail_flushed(struct abi_world *w, __u32 cq, __u32 *qp);
-/* A QP that has CQs of its own */
+/* Destroys a QP and its own CQs. */
 int fail_destroy_qp(const struct abi *s, const struct rdma_ep_qp_init *qp);
 
-/* 0, or -ENOENT: the kernel can not do it */
+/* Returns 0, -ENOENT if the kernel has no fault injection, or another errno. */
 int nth_setup(void);
 void nth_restore(void);
-/* The calling thread's @nth possible failure from now on is one. */
+/* Makes the @nth possible failure of the calling thread from now on fail. */
 int nth_arm(unsigned int nth);
-/* No more of that; true if there was one */
+/* Ends this; true if there was a failure. */
 bool nth_disarm(void);
 
 #endif /* ABI_FAIL_H */

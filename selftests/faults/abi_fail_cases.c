@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * More ways to call commands whose allocations fail than the table of all commands has.
+ * Calls of commands whose allocations fail, with other arguments than in the table of all commands.
  */
 #include <rdma/ib_user_sa.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ int fail_destroy_qp(const struct abi *s, const struct rdma_ep_qp_init *qp)
 	       ABI_DESTROY(s, CQ, qp->recv_cq.cq);
 }
 
-/* The endpoint is there: its handles can be destroyed. */
+/* The endpoint exists: its handles can be destroyed. */
 ABI_FN(check_ep, create_ep)
 {
 	return fail_destroy_qp(&w->s, &a->qp) ?: ABI_DESTROY(&w->s, ID, a->id);
@@ -145,9 +145,9 @@ int fail_accept_own(struct abi_world *w, struct rdma_ep_cmd_connect *a, int *ser
 	      fail_make_qp(w, QPT_RC, ev.child, &qp);
 	fail_conn_param(a, ev.child);
 	/*
-	 * With READs of both sides siw allocates two queues for them, frees the first one if it
-	 * does not get the second, and then once more with the QP (SIW-06): with none of ours
-	 * there is one.
+	 * siw allocates two queues for READs of both sides. If it cannot allocate the second one,
+	 * it frees the first one twice, the second time with the QP (SIW-06). Without READs of this
+	 * side it allocates only one.
 	 */
 	if (w->s.iwarp)
 		a->conn.initiator_depth = 0;
@@ -182,7 +182,7 @@ ABI_FN(get_request_await, get_request)
 	return ret;
 }
 
-/* With an event that is there before: as it has been put back it is there again. */
+/* The event exists before the call; a failed call puts it back, so that the next call finds it. */
 ABI_FN(resolve_addr_await, resolve_addr)
 {
 	int channel = abi_channel(&w->s);
@@ -209,7 +209,7 @@ ABI_FN(check_awaited, resolve_addr)
 	       ev->event == RDMA_EP_CM_EVENT_USER && ev->id == a->id ? 0 : -EPROTO;
 }
 
-/* An endpoint as the library makes it. */
+/* An endpoint as the library creates it */
 ABI_FN(destroy_ep_files, destroy_ep)
 {
 	struct rdma_ep_cmd_create_ep e;
@@ -221,10 +221,10 @@ ABI_FN(destroy_ep_files, destroy_ep)
 	return ret;
 }
 
-/* The new id is there in any case, and its QP unless it says why not. */
+/* The new id exists in any case, and its QP unless there is a qp_errno. */
 ABI_FN(check_request, get_request)
 {
-	/* ENFILE is what sockets say, which rxe and siw have. */
+	/* ENFILE comes from sockets, which rxe and siw create. */
 	if (a->qp_errno && a->qp_errno != ENOMEM && a->qp_errno != ENFILE)
 		return -EPROTO;
 	return (a->qp_errno ? 0 : fail_destroy_qp(&w->s, &a->qp)) ?:
@@ -261,7 +261,7 @@ ABI_FILL(reg_mr_large, reg_mr)
 	a->access = AC_LOCAL_WRITE | AC_REMOTE_WRITE;
 }
 
-/* Pinned memory is given back. */
+/* Pinned memory is released. */
 ABI_FN(check_mr, reg_mr)
 {
 	return ABI_DESTROY(&w->s, MR, a->mr);
@@ -278,7 +278,7 @@ ABI_FN(create_qp_ud, create_qp)
 	return abi_ud_id(&w->s, w->ud_channel, 0, &a->id);
 }
 
-/* Large queues, whose memory is not from the slab; all that belongs to it made */
+/* Large queues, whose memory is not from the slab; the command creates the CQs. */
 ABI_FN(create_qp_auto, create_qp)
 {
 	struct sockaddr_in sin = w->s.addr;
@@ -290,7 +290,7 @@ ABI_FN(create_qp_auto, create_qp)
 	       abi_bind(&w->s, a->id, &sin);
 }
 
-/* The core takes part in these, which counts openers; only on the mock device. */
+/* The core counts the openers of these; only the mock device supports XRC. */
 ABI_FILL(create_qp_target, create_qp)
 {
 	abi_qp_attr(a, QPT_XRC_TGT, w->obj[RDMA_EP_OBJ_XRCD], 0, 0);
@@ -311,7 +311,7 @@ ABI_FILL(create_srq_xrc, create_srq)
 	a->cq = w->obj[RDMA_EP_OBJ_CQ];
 }
 
-/* One that is shared by way of a file */
+/* An XRC domain that is shared by a file */
 ABI_FILL(open_xrcd_file, open_xrcd)
 {
 	a->flags = RDMA_EP_XRCD_CREATE;
@@ -339,7 +339,7 @@ static int modify_qp_to(struct abi_world *w, struct rdma_ep_cmd_modify_qp *a, __
 	       abi_qp_init(&w->s, a->qp, QPT_RC, 0);
 }
 
-/* Makes an address handle on the way. */
+/* This creates an address handle, too. */
 ABI_FN(modify_qp_rtr, modify_qp)
 {
 	abi_rtr_attr(&w->s, w->qp_num, &a->attr);
@@ -357,7 +357,7 @@ static int modify_qp_err(struct abi_world *w, void *arg)
 	return modify_qp_to(w, arg, QPS_ERR);
 }
 
-/* A receive that has been flushed; some flush in a thread of their own */
+/* Creates a QP with a flushed receive. Some devices flush in a thread. */
 int fail_flushed(struct abi_world *w, __u32 cq, __u32 *qp)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -377,13 +377,13 @@ ABI_FN(poll_cq_flushed, poll_cq)
 
 	a->wcs = (uintptr_t)w->page;
 	a->max = 4;
-	/* Destroying it waits for that thread. */
+	/* The destruction of the QP waits for that thread. */
 	return abi_create_cq(&w->s, -1, 8, 0, &a->cq) ?:
 	       fail_flushed(w, a->cq, &qp) ?:
 	       ABI_DESTROY(&w->s, QP, qp);
 }
 
-/* It has not been lost. */
+/* The completion is not lost. */
 ABI_FN(check_polled, poll_cq)
 {
 	struct rdma_ep_wc *wc = w->page;
@@ -391,7 +391,7 @@ ABI_FN(check_polled, poll_cq)
 	return a->num == 1 && wc->wr_id == 77 ? 0 : -ENODATA;
 }
 
-/* A list of all kinds, longer than one buffer of the module */
+/* A list of sends, inline and not, longer than one buffer of the module */
 ABI_FN(post_send_list, post)
 {
 	struct rdma_ep_cmd_reg_mr mr;
@@ -436,7 +436,7 @@ ABI_FN(set_path, set_option)
 	       abi_resolve(&w->s, w->channel, a->id, &dst);
 }
 
-/* It comes with the path, and once. */
+/* The path causes one event. */
 static int check_path(struct abi_world *w, void *arg)
 {
 	return abi_event(w->channel, EV_ROUTE_RESOLVED, NULL);
@@ -454,7 +454,7 @@ ABI_FN(destroy_qp, destroy)
 	return ret ?: abi_attach(&w->s, a->handle, 3);
 }
 
-/* An object of the world's */
+/* Destroys an object of the world. */
 #define DESTROY_WORLDS(_fn, _type)					\
 	ABI_FILL(_fn, destroy)						\
 	{								\
@@ -479,7 +479,7 @@ ABI_FN(destroy_srq, destroy)
 	return abi_create_srq(&w->s, w->s.pd, 8, 0, &a->handle);
 }
 
-/* Connected, with its QP */
+/* A connected id with its QP */
 ABI_FN(destroy_id, destroy)
 {
 	struct abi_pair p = {};
@@ -551,14 +551,14 @@ const struct fail_case fail_cases[] = {
 	CASE(CREATE_QP, create_qp_initiator, .needs = ABI_XRC, .check = check_qp),
 	CASE(CREATE_SRQ, create_srq_xrc, .needs = ABI_XRC),
 	CASE(OPEN_XRCD, open_xrcd_file, .needs = ABI_XRC),
-	/* Slots of 128 bytes, 256 instead of 32: the driver may fail when they are there. */
+	/* 256 slots of 128 bytes instead of 32: the driver may fail after their allocation. */
 	CASE(MODIFY_SRQ, modify_srq_grow, .needs = ABI_IB, .effect = true, .keeps = 28),
 	CASE(MODIFY_QP, modify_qp_rtr, .needs = ABI_IB, .effect = true, .half = true,
 	     .again = EINVAL),
 	CASE(MODIFY_QP, modify_qp_reset, .needs = ABI_IB, .effect = true),
 	CASE(MODIFY_QP, modify_qp_err, .effect = true),
 	CASE(POLL_CQ, poll_cq_flushed, .needs = ABI_IB, .check = check_polled),
-	/* (siw sends at once, and has no connection any more if it can not.) */
+	/* (siw sends at once, and loses the connection if it cannot.) */
 	CASE(POST_SEND, post_send_list, .effect = true, .again = ENOMEM,
 	     .siw_says = ENOTCONN, .fresh = true),
 	DESTROY(destroy_qp),

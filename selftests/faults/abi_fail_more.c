@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Failures in commands that make rings or fill them, and in those that wait for the
- * event that they lead to.
+ * Failures in commands that create or fill rings, and in those that wait for the event that they
+ * cause.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,19 +10,19 @@
 
 #include "abi_fail.h"
 
-/* Longer than anything is kept */
+/* Longer than the module keeps unused CQs */
 #define SETTLE_MS	500
 #define RINGS_PAGE	(4096 / sizeof(struct rdma_ep_cq_ring))
 
 /* ---- rings */
 
-/* What the session is charged for queues */
+/* Returns the session's charge for queues. */
 static long queue_kib(const struct abi *s)
 {
 	return abi_fdinfo(s, "queue-memory");
 }
 
-/* The same when what is kept to be used again, for a tenth of a second, is gone */
+/* The same without unused CQs, which the module keeps for a tenth of a second. */
 static long settled_kib(const struct abi *s)
 {
 	long kib, since, end = abi_now_ms() + ABI_WAIT_MS;
@@ -36,10 +36,10 @@ static long settled_kib(const struct abi *s)
 	return kib;
 }
 
-/* What a ring CQ is to cost that needs a page of rings, and what there was before. */
+/* Charge before a ring CQ, and of one that needs another page of rings */
 static long kib_before, kib_new;
 
-/* One more than fit into a page. */
+/* One CQ more than a page has rings for. */
 ABI_FN(create_cq_ring, create_cq)
 {
 	__u32 cq, ring;
@@ -68,7 +68,7 @@ static int charged(const struct abi *s, long kib)
 	return -EUCLEAN;
 }
 
-/* It is the next one, new, and all that there is more than before. */
+/* The ring is the next one and unused, and the only additional charge. */
 ABI_FN(check_cq_ring, create_cq)
 {
 	struct rdma_ep_cq_ring *rings = abi_rings(&w->s);
@@ -86,7 +86,10 @@ ABI_FN(check_cq_ring, create_cq)
 	return ret ?: charged(&w->s, kib_before + kib_new);
 }
 
-/* The last ring of a page, and the first of another one */
+/*
+ * Takes all rings of a page but the last, so that the QP has this one and the first of another
+ * page.
+ */
 static int ring_qp(struct abi_world *w, struct rdma_ep_qp_init *init)
 {
 	__u32 cq, ring;
@@ -143,7 +146,7 @@ ABI_FN(get_request_ring, get_request)
 	return ring_qp(w, &a->qp) ?: fail_requested(w, &server, &a->id);
 }
 
-/* Without memory, it has no QP, and says so. */
+/* A request without memory for its QP has none, and returns the errno. */
 ABI_FN(check_get_request_ring, get_request)
 {
 	if (a->qp_errno)
@@ -151,7 +154,7 @@ ABI_FN(check_get_request_ring, get_request)
 	return check_ring_qp(&w->s, &a->qp);
 }
 
-/* A receive that has been flushed, on a CQ of its own; its completion is not polled. */
+/* A flushed receive on its own CQ; its completion is not polled. */
 static int flushed(struct abi_world *w, __u32 cq, __u32 *qp)
 {
 	struct rdma_ep_comp_event ev;
@@ -161,7 +164,7 @@ static int flushed(struct abi_world *w, __u32 cq, __u32 *qp)
 	       abi_read(w->comp_channel, &ev, sizeof(ev), ABI_WAIT_MS);
 }
 
-/* Of the last case that was prepared: its CQ, or ring */
+/* CQ or ring of the last prepared case */
 static __u32 flushed_to;
 
 ABI_FN(poll_cq_ring, poll_cq)
@@ -172,7 +175,7 @@ ABI_FN(poll_cq_ring, poll_cq)
 	       flushed(w, a->cq, &qp);
 }
 
-/* Put there once, however often it was asked for. */
+/* The ring has the completion once, after any number of polls. */
 static int check_ring_polled(struct abi_world *w, void *arg)
 {
 	struct rdma_ep_cq_ring *rings = abi_rings(&w->s);
@@ -186,8 +189,8 @@ static int check_ring_polled(struct abi_world *w, void *arg)
 }
 
 /*
- * What its QP has left in a CQ is put aside. If there is no memory for that it may be
- * lost, as the QP's completions may be in any case that verbs know of: but only then.
+ * The destruction of a QP sets its completions in a CQ aside. Without memory for that they are
+ * lost, which verbs permit for a destroyed QP: but only one failure may lose them.
  */
 static unsigned int flushed_lost;
 
@@ -208,18 +211,18 @@ static int check_flushed(struct abi_world *w, void *arg)
 	return n == 1 && wc[0].wr_id == 77 ? 0 : -ENODATA;
 }
 
-/* ---- the event that a command ends with */
+/* ---- the event that completes a command */
 
-/* It is there before, and as it is put back it is there again. */
+/* The event exists before the call; a failed call puts it back, so that the next call finds it. */
 static int user_event(struct abi_world *w, __u32 id, int channel, struct rdma_ep_await *aw)
 {
 	aw->event = (uintptr_t)w->page;
 	aw->channel_fd = channel;
-	/* If it is not there any more, this does not wait. */
+	/* Without the event, the command does not wait. */
 	return fcntl(channel, F_SETFL, O_NONBLOCK) ? -errno : abi_user_event(&w->s, id, 0);
 }
 
-/* @id: of the event, or 0 */
+/* @id: of the event, or 0 for any */
 static int awaited(struct abi_world *w, const struct rdma_ep_await *aw, __u32 id)
 {
 	struct rdma_ep_channel_event *ev = w->page;
@@ -228,7 +231,7 @@ static int awaited(struct abi_world *w, const struct rdma_ep_await *aw, __u32 id
 	       (!id || ev->id == id) ? 0 : -EPROTO;
 }
 
-/* The command has been executed, or not: it is to be waited for. */
+/* After -EFAULT, the next call only waits for the event. */
 static void resume_id_cmd(union abi_arg *arg)
 {
 	((struct rdma_ep_cmd_id *)arg)->await.state = RDMA_EP_AWAIT_DONE;
@@ -271,7 +274,7 @@ ABI_FN(connect_await, connect)
 	       user_event(w, a->id, channel, &a->await);
 }
 
-/* (An id that has not been accepted takes no such event: it is the listener's.) */
+/* (An id that is not accepted cannot have such an event, so the listener has it.) */
 ABI_FN(check_accept_await, connect)
 {
 	return awaited(w, &a->await, 0);
@@ -301,7 +304,7 @@ ABI_FN(disconnect_await, id)
 	FAIL_CASE(_cmd, _prepare, .check = _check, .resume = _resume, .effect = true, \
 		  .again = EINVAL, .fresh = true, __VA_ARGS__)
 
-/* Another page of rings stays, as long as the session does. */
+/* Another page of rings stays as long as the session. */
 #define RING(_cmd, _prepare, _check) \
 	FAIL_CASE(_cmd, _prepare, .check = _check, .keeps = 4, .fresh = true)
 

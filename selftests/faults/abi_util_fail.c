@@ -14,8 +14,8 @@
 static int nth_fd = -1;
 
 /*
- * Allocations that may sleep are nearly all there are, but do not fail by default.
- * fail_usercopy has no such filters.
+ * Nearly all allocations may sleep, and by default these do not fail. fail_usercopy has no such
+ * filters.
  */
 static const struct {
 	const char *file;
@@ -31,8 +31,8 @@ static const struct {
 #define NR_SETTINGS	(sizeof(settings) / sizeof(settings[0]))
 
 /*
- * Not the memory in which kmemleak writes down the others: it has a reserve. Where it
- * is not there, or has another name, those calls get through.
+ * Exempts the memory of kmemleak's records, for which it has a reserve. If the kernel has no
+ * function of this name, these allocations fail as well, and the calls succeed.
  */
 static void spare_kmemleak(void)
 {
@@ -96,8 +96,8 @@ int nth_arm(unsigned int nth)
 }
 
 /*
- * The counter reads as what is left of it; 0 is a hit. Reading and writing it are
- * copies as well, and may be what fails: then it was not the call.
+ * The counter reads as the number of calls that are left; 0 is an injected failure. Reading and
+ * writing it are copies as well, and may fail instead of the call.
  */
 bool nth_disarm(void)
 {

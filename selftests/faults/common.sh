@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Faults, again and again, on processes that hold whatever can be held
-# (fault_load.c). Sourced by the tests, after clients/common.sh.
+# Repeated faults on processes with objects in all states (fault_load.c). Tests include it after
+# clients/common.sh.
 #
-#	FAULT_SECONDS	how long a case goes on (at least one round; default 4)
-#	FAULT_SEED	of the random choices; a round's are made of this, its
+#	FAULT_SECONDS	duration of a case (at least one round; default 4)
+#	FAULT_SEED	of the random choices; the seed of a round depends on this, its
 #			number and that of the case
-#	FAULT_ROUND	number of the first round: to see one again
-#	FAULT_EARLY	siw: set: end connections early, too (see faults_of)
+#	FAULT_ROUND	number of the first round: to repeat one
+#	FAULT_EARLY	siw: if set, end connections early, too (see faults_of)
 #
 # For hours: rig exec 'setup_rdma; modprobe rdma_ep; FAULT_SECONDS=3600
 # /usr/lib/rdma_ep/selftests/faults/kill.sh', with GUEST_TIMEOUT to match.
 #
-# What is looked at after each round: that the fault took no longer than twice the bound
-# (ten seconds, twenty over iWARP, where iw_cm waits ten for an answer that does not
-# come; TEST_SCALE times as much on a slow kernel; twice, as guests share CPUs), that
-# the process ended as it should, and that the kernel holds what it held before: objects,
-# pinned pages, module references. A bystander, who has a connection of his own that the faults
-# do not concern, sends and checks data all the time, and makes new ones.
+# Checks after each round: the fault took no longer than twice the bound (ten seconds, twenty over
+# iWARP, where iw_cm waits ten for an answer that does not come; TEST_SCALE times as much on a slow
+# kernel; twice, as guests share CPUs), the process ended as expected, and the kernel holds the same
+# objects, pinned pages and module references as before. Meanwhile a bystander, with its own
+# connection that the faults do not affect, sends and checks data and makes new connections.
 
 LOAD=$(dirname "${BASH_SOURCE[0]}")/../fault_load
 
@@ -26,13 +25,13 @@ FAULT_SECONDS=${FAULT_SECONDS:-4}
 FAULT_SEED=${FAULT_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
 FAULT_ROUND=${FAULT_ROUND:-1}
 
-# The longest time in which a bystander may get nothing through, in ms. Two CPUs
-# that the faults and other guests keep busy, under emulation.
+# The longest time in ms in which a bystander may receive nothing: under emulation, the faults and
+# other guests keep the two CPUs busy.
 QUIET_BOUND=$((20000 * ${TEST_SCALE:-1}))
 
-# faults_of KIND: what "zoo" holds (nothing: all there is), whether it may end before it is
-# ready, and the bound. siw's listener does not survive connections that end before it
-# has accepted them, and may take the kernel with it (SIW-01).
+# faults_of KIND: sets the states of "zoo" (empty: all), whether it may end before it is ready, and
+# the bound. siw's listener does not survive connections that end before it has accepted them, and
+# may crash the kernel (SIW-01).
 faults_of()
 {
 	BOUND=10 ZOO=() EARLY=1
@@ -56,7 +55,7 @@ now_ms()
 
 declare -A worst
 
-# took WHAT MS SECONDS: it should have been no more than twice that
+# took WHAT MS SECONDS: it must have taken no more than twice SECONDS
 took()
 {
 	((${worst[$1]:--1} >= $2)) || worst[$1]=$2
@@ -75,7 +74,7 @@ timed()
 	return "$rc"
 }
 
-# pause MS: a random time up to that
+# pause MS: for a random time of at most MS
 pause()
 {
 	local ms=$((RANDOM % $1))
@@ -95,12 +94,12 @@ another_round()
 	((!${#problems[@]})) || return 1
 	((round < FAULT_ROUND || SECONDS < rounds_end)) || return 1
 	round=$((round + 1))
-	# (Primes; the case is one, too, so that cases do not all do the same.)
+	# (The factors are primes. The case is part of the seed, so that cases differ.)
 	RANDOM=$(((FAULT_SEED + round * 7919 + tests * 104729) % 32749 + 1))
 	SEED=$((RANDOM * 32768 + RANDOM + 1))
 }
 
-# rounds COMMAND...: again and again; after each, nothing is held but what was held before
+# rounds COMMAND...: repeats it; after each round, the kernel holds only the objects of the baseline
 rounds()
 {
 	local what
@@ -145,8 +144,8 @@ wait_ready()
 		problem "round ${round:-0}: $1 is not ready: $(tail -n 3 "$WORK/$1.out" "$WORK/$1.err" | tr '\n' ' ')"
 }
 
-# ready_or_early NAME ONE_IN PAUSE-MS: goes on with it before it is ready, once in so many
-# times, or at any moment after that
+# ready_or_early NAME ONE_IN PAUSE-MS: returns before it is ready, once in ONE_IN times, or at a
+# random time after that
 ready_or_early()
 {
 	if [[ $EARLY ]] && one_in "$2"; then
@@ -158,7 +157,7 @@ ready_or_early()
 	pause 300
 }
 
-# ended NAME WHAT STATUS...: is over in time, with one of these
+# ended NAME WHAT STATUS...: it exits in time, with one of these
 ended()
 {
 	local name=$1 what=$2 status
@@ -171,7 +170,7 @@ ended()
 		"$(tail -n 3 "$WORK/$name.out" "$WORK/$name.err" | tr '\n' ' ')"
 }
 
-# bystander_begin [DEVICE]: and what it holds is none of the fault's business
+# bystander_begin [DEVICE]: starts it; its objects become part of the baseline
 bystander_begin()
 {
 	outer=$baseline
@@ -197,7 +196,7 @@ bystander_end()
 	baseline=$outer
 }
 
-# fault NAME COMMAND...: a case of such rounds, next to a bystander
+# fault NAME COMMAND...: a case of such rounds, with a bystander
 fault()
 {
 	begin "$1"
@@ -210,7 +209,7 @@ fault()
 
 # ---- modules that are in use
 
-# refused MODULE: it stays as long as anybody uses it, and says so at once
+# refused MODULE: rmmod fails at once while the module is in use
 refused()
 {
 	! timed "a refused rmmod" 2 rmmod "$1" 2>"$WORK/rmmod" ||
@@ -219,7 +218,7 @@ refused()
 		problem "round $round: rmmod says: $(<"$WORK/rmmod")"
 }
 
-# unload MODULE UNTIL: the last reference may be being given up when it is tried
+# unload MODULE UNTIL: retries rmmod until then, while the last references are dropped
 unload()
 {
 	until rmmod "$1" 2>"$WORK/rmmod"; do
@@ -235,12 +234,12 @@ unload_after_kill()
 		problem "round $round: rmmod: $(<"$WORK/rmmod")"
 }
 
-# ---- devices that the faults are about
+# ---- devices under fault
 
 FAULT_DEV=epfault
 FAULT_NETDEV=epf0
 
-# What ip(8) and sysfs show of an address
+# Prints an address as in ip(8) and sysfs.
 gid_of()
 {
 	local byte
@@ -254,7 +253,7 @@ has_gid_of()
 		2>/dev/null
 }
 
-# add_link KIND DEV NETDEV ADDR [NETNS COMMAND...]: usable when it returns
+# add_link KIND DEV NETDEV ADDR [NETNS COMMAND...]: returns when the device is usable
 add_link()
 {
 	local kind=$1 dev=$2 netdev=$3 addr=$4

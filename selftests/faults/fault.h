@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fault_load: what faults are injected into. Programs that hold every state
- * that may outlive them, and streams whose every byte is checked.
+ * fault_load, the program into which faults are injected: it holds every state that may outlive
+ * it, and checks every byte of its streams.
  */
 #ifndef FAULT_H
 #define FAULT_H
@@ -18,16 +18,16 @@ enum {
 	FAULT_OK,
 	FAULT_FAILED,
 	FAULT_BROKEN,	/* the connection ended */
-	FAULT_WRONG,	/* data was not what had been sent */
+	FAULT_WRONG,	/* received data differs from the sent data */
 };
 
-/* SIGTERM and SIGUSR1 have come. */
+/* Set by SIGTERM and SIGUSR1 */
 extern volatile sig_atomic_t fault_stop, fault_go;
 
-/* Reproducible: the same seed (not 0), the same numbers. */
+/* Reproducible: the same seed (not 0) gives the same numbers. */
 __u64 fault_random(__u64 *state);
 
-/* What has been started is told, line by line. */
+/* Prints a line for the script. */
 void fault_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /**
@@ -39,16 +39,15 @@ void fault_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * @recv_cq: CQ of receives
  * @mr: memory: a window of receives, then one of sends
  * @buf: the same
- * @seed: what the contents are made of, on both sides
+ * @seed: of the contents, on both sides
  * @next: sequence number of the next message to arrive
  * @sent: messages posted
- * @posted: of these, those that have not completed
+ * @posted: number of these that have not completed
  * @bad: FAULT_BROKEN or FAULT_WRONG
- * @status: of the completion, or errno, that broke it
+ * @status: completion status, or errno, of the failure
  *
- * The client sends, the server sends back what it got. Both check that messages
- * arrive once, in order, and that each byte is what the seed and the number of
- * the message make it.
+ * The client sends, the server sends the messages back. Both check that messages arrive once and
+ * in order, and that each byte is derived from the seed and the number of the message.
  */
 struct fault_end {
 	const struct abi *s;
@@ -66,15 +65,15 @@ struct fault_end {
 	int status;
 };
 
-/* Registers memory and posts receives; before data can arrive. */
+/* Registers memory and posts receives. Called before data can arrive. */
 int fault_end_init(struct fault_end *e, const struct abi *s, __u32 pd, __u64 seed);
 int fault_end_of(struct fault_end *e, const struct abi *s, const struct abi_end *from, __u64 seed);
 void fault_end_unmap(struct fault_end *e);
-/* Number of messages that have made progress; then look at @bad. */
+/* Return the number of messages that made progress; the caller then checks @bad. */
 int fault_client_step(struct fault_end *e, __u64 total);
 int fault_server_step(struct fault_end *e);
 
-/* A connection is made, used and ended. */
+/* Makes a connection, uses it and ends it. */
 int fault_connect(const struct abi *s, __u64 seed);
 
 /* Modes of the program, which return its exit status. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What faults are injected into: see usage(). Not a test; faults/ uses it.
+ * The program into which faults are injected: see usage(). It is not a test; faults/ uses it.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ void fault_say(const char *fmt, ...)
 	fflush(stdout);
 }
 
-/* An id and QP of a connection, on either side */
+/* Destroys an id and QP of a connection, on either side. */
 static void drop(const struct abi *s, struct abi_end *e, bool qp_first)
 {
 	if (qp_first)
@@ -74,7 +74,7 @@ int fault_connect(const struct abi *s, __u64 seed)
 
 	ret = abi_pair_open(s, &p) ?: exchange(s, &p, seed) ?:
 	      ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0);
-	/* (It would end with its channel.) */
+	/* (Otherwise it would exist until its channel is closed.) */
 	ret = ret ?: ABI_DESTROY(s, ID, p.listener);
 	if (ret)
 		return ret;
@@ -83,7 +83,7 @@ int fault_connect(const struct abi *s, __u64 seed)
 	return 0;
 }
 
-/* Connections one after another, in sessions that last for a few of them. */
+/* Connections one after another, in sessions for fifty of them */
 int fault_storm(__u64 seed, int connections)
 {
 	__u64 r = seed;
@@ -101,7 +101,7 @@ int fault_storm(__u64 seed, int connections)
 			ret = exchange(&s, &p, seed + i);
 		if (ret)
 			break;
-		/* 4: their channels have to do it. */
+		/* 4: closing the channels destroys them. */
 		if (how == 0)
 			ret = ABI_ID_CMD(&s, DISCONNECT, p.end[first].id, 0);
 		if (how < 4) {
@@ -121,7 +121,7 @@ int fault_storm(__u64 seed, int connections)
 	return ret || i < connections ? FAULT_FAILED : FAULT_OK;
 }
 
-/* Asks for a connection, and does not wait for the answer. */
+/* Sends a connection request, and does not wait for the answer. */
 static int ask(const struct abi *s, const struct sockaddr_in *dst, __u32 *id)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -135,7 +135,7 @@ static int ask(const struct abi *s, const struct sockaddr_in *dst, __u32 *id)
 	return abi_create_qp(s, QPT_RC, cq, *id, &c) ?: abi_connect(s, *id, 0);
 }
 
-/* Completions that nobody takes, until the CQ says that it has lost some. */
+/* Leaves completions in a CQ until it reports an overrun. */
 int fault_overrun(__u64 seed)
 {
 	struct rdma_ep_async_event ev;
@@ -167,8 +167,9 @@ int fault_overrun(__u64 seed)
 }
 
 /*
- * More is sent than the SRQ has room for, and it is filled up by and by. With InfiniBand's protocol
- * the sender tries again, and all arrives; iWARP's ends the connection, and says so.
+ * Sends more than the SRQ has receives for, which are posted slowly. With InfiniBand's protocol the
+ * sender retries, and all messages arrive; with iWARP's the connection ends, and an event reports
+ * it.
  */
 int fault_exhaust(__u64 seed, int messages)
 {
@@ -178,7 +179,7 @@ int fault_exhaust(__u64 seed, int messages)
 	struct rdma_ep_channel_event ev;
 	struct rdma_ep_wc wc[8];
 	int posted = 0, got = 0, sent = 0, done = 0, ret, n;
-	/* The sender waits half a second each time that there is no room. */
+	/* The sender waits half a second each time there is no receive. */
 	long end = abi_now_ms() + 3 * ABI_WAIT_MS;
 	struct abi_wrs w;
 	struct abi s;
@@ -195,7 +196,7 @@ int fault_exhaust(__u64 seed, int messages)
 					    64, mr.lkey);
 			sent++;
 		}
-		/* One at a time, and not always */
+		/* One at a time, after random pauses */
 		if (posted == got && fault_random(&r) % 8 == 0) {
 			abi_wrs_recv(&w, posted++);
 			abi_sge(&w, (uintptr_t)mem[64], 64, mr.lkey);
@@ -223,9 +224,9 @@ int fault_exhaust(__u64 seed, int messages)
 }
 
 /*
- * A channel with as many unread events as the session may have (the script has made that few). A
- * connection request finds no room, and who asked is refused, or left without an answer; what is in
- * the channel stays as it is, and when it has been read connections are possible again.
+ * A channel with as many unread events as the session may have (the script has set a low limit). A
+ * connection request finds no room: the peer is refused or gets no answer. The events in the
+ * channel do not change, and after they are read, connections are possible again.
  */
 int fault_flood(__u64 seed)
 {
@@ -300,7 +301,7 @@ int main(int argc, char **argv)
 
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGUSR1, &sa, NULL);
-	/* (siw asks for no privilege that would make the limit void.) */
+	/* (siw ignores the capability that lifts the limit.) */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	seed = seed ?: 1;
 	if (!strcmp(mode, "zoo") && argc > 2)

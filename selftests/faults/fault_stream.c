@@ -11,13 +11,13 @@
 
 #include "fault.h"
 
-/* How long what has been sent may take to come back at the end. */
+/* Time limit for the return of the last messages */
 #define DRAIN_MS	(60000 * TEST_SCALE)
 
-/* How often somebody connects anew; what it holds meanwhile is in the way of others. */
+/* Interval of new connections. While one is open, the scripts count its objects, too. */
 #define CONNECT_MS	(1000 * TEST_SCALE)
 
-/* Who has heard nothing for so long asks whether the peer is there. */
+/* Time without a message after which the sender probes whether the peer still answers */
 #define PROBE_MS	(200 * TEST_SCALE)
 
 #define MEM_BYTES	(2 * FAULT_WINDOW * FAULT_MSG)
@@ -40,7 +40,7 @@ __u64 fault_random(__u64 *state)
 	return x;
 }
 
-/* Every message has a generator of its own. */
+/* Every message has its own generator. */
 static __u64 generator(__u64 seed, __u64 seq)
 {
 	__u64 x = seed * 0x9e3779b97f4a7c15ULL + seq * 0xbf58476d1ce4e5b9ULL;
@@ -50,7 +50,7 @@ static __u64 generator(__u64 seed, __u64 seq)
 
 static __u32 length(__u64 *gen)
 {
-	/* Most fit in a packet, some need many. */
+	/* Most messages fit in a packet, some need many. */
 	__u32 max = fault_random(gen) % 4 ? 1024 : FAULT_MSG;
 
 	return sizeof(struct message) +
@@ -108,7 +108,7 @@ static char *send_buf(struct fault_end *e, __u64 n)
 	return e->buf + (FAULT_WINDOW + n % FAULT_WINDOW) * FAULT_MSG;
 }
 
-/* (What is flushed only says that something else was wrong before.) */
+/* (A flush error is the result of an earlier error, so a later status replaces it.) */
 static void broken(struct fault_end *e, int status)
 {
 	if (e->bad && (e->bad != FAULT_BROKEN || e->status != WC_WR_FLUSH_ERR))
@@ -151,8 +151,8 @@ int fault_end_init(struct fault_end *e, const struct abi *s, __u32 pd, __u64 see
 }
 
 /*
- * Something that has to be acknowledged: who has sent all and waits for an answer does
- * not notice that the peer is gone.
+ * Sends a message that the peer has to acknowledge. Otherwise a side that waits for an answer after
+ * its last message would not detect that the peer has vanished.
  */
 static void probe(struct fault_end *e)
 {
@@ -167,7 +167,7 @@ static void probe(struct fault_end *e)
 		e->posted++;
 }
 
-/* Its region has been deregistered. */
+/* The region must be deregistered before. */
 void fault_end_unmap(struct fault_end *e)
 {
 	munmap(e->buf, MEM_BYTES);
@@ -197,7 +197,7 @@ static void take_sends(struct fault_end *e)
 	}
 }
 
-/* Takes at most @max messages that arrived; the server sends them back. */
+/* Takes at most @max received messages; the server sends them back. */
 static int take_recvs(struct fault_end *e, int max, bool echo)
 {
 	struct rdma_ep_wc wc[FAULT_WINDOW];
@@ -247,7 +247,7 @@ int fault_server_step(struct fault_end *e)
 	return take_recvs(e, FAULT_WINDOW - e->posted, true);
 }
 
-/* ---- both sides in one process: for who must not be disturbed */
+/* ---- both sides in one process: for a bystander that faults must not disturb */
 
 int fault_stream(__u64 seed, int pause_us)
 {
@@ -285,11 +285,11 @@ int fault_stream(__u64 seed, int pause_us)
 		}
 		if (end && now > end)
 			break;
-		/* (How long it takes is a gap of the stream's.) */
+		/* (Its duration counts as a gap of the stream.) */
 		if (fault_go && !end && now - connected > CONNECT_MS) {
 			ret = fault_connect(&s, seed + ++connections);
 			connected = abi_now_ms();
-			/* (The signal to stop may come just then.) */
+			/* (SIGTERM may interrupt it.) */
 			if (ret == -EINTR && fault_stop)
 				ret = 0;
 			if (ret)
@@ -329,7 +329,7 @@ static int make_qp(struct fault_end *e, const struct abi *s)
 	return ret;
 }
 
-/* Has the connection ended? */
+/* True if the connection has ended. */
 static bool ended(struct fault_end *e, int channel)
 {
 	struct rdma_ep_channel_event ev;
@@ -340,7 +340,7 @@ static bool ended(struct fault_end *e, int channel)
 	return ev.event == EV_DISCONNECTED || ev.event == EV_DEVICE_REMOVAL;
 }
 
-/* Echoes until the client is gone. */
+/* Sends messages back until the connection ends. */
 int fault_serve(int port)
 {
 	struct fault_end e = {};
@@ -385,7 +385,7 @@ int fault_serve(int port)
 	return e.bad == FAULT_WRONG ? FAULT_WRONG : FAULT_OK;
 }
 
-/* To the other end of a wire, from the device's own address. */
+/* Connects to the other end of a wire, from the device's own address. */
 static int reach(struct fault_end *e, const struct abi *s, int channel,
 		 const char *addr, int port, __u64 seed, int retries)
 {
@@ -421,8 +421,7 @@ static int reach(struct fault_end *e, const struct abi *s, int channel,
 
 /*
  * @messages: 0 for no end
- * @retries: of both sides, before they give up; 0 for as many as there can be, and then
- *	nobody asks whether the peer is there either
+ * @retries: of both sides, before they give up; 0 for the maximum, without probes
  */
 int fault_send(const char *addr, int port, __u64 seed, __u64 messages, int retries)
 {
@@ -465,7 +464,7 @@ int fault_send(const char *addr, int port, __u64 seed, __u64 messages, int retri
 	}
 	if (!e.bad && e.next < total)
 		broken(&e, -ENOTCONN);
-	/* What was wrong may be there by now. */
+	/* The completion with the original error may have arrived by now. */
 	if (e.bad == FAULT_BROKEN && e.status == WC_WR_FLUSH_ERR)
 		take_sends(&e);
 	now = abi_now_ms();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One process that holds, all at once, whatever may still be there when a fault
- * comes: waits, requests, connections, groups, memory, queues.
+ * One process that holds, at the same time, all that may exist when a fault happens: waits,
+ * requests, connections, groups, memory, queues.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "abi_cmds.h"
 #include "fault_zoo.h"
 
-/* How soon a wait ends when its device has gone. */
+/* Time limit for the end of a wait after the removal of its device */
 #define WOKEN_MS	(5000 * TEST_SCALE)
 #define PAGES_BYTES	(8 << 20)
 
@@ -45,7 +45,7 @@ int zoo_listener(struct zoo *z, int *channel, __u32 *id, struct sockaddr_in *sin
 	return abi_tcp_listen(&z->s, *channel, 0, 1, id, sin);
 }
 
-/* An address in our network that nobody has */
+/* An address of the network without a host */
 void zoo_nobody(struct zoo *z, struct sockaddr_in *sin)
 {
 	*sin = z->s.addr;
@@ -54,7 +54,7 @@ void zoo_nobody(struct zoo *z, struct sockaddr_in *sin)
 	sin->sin_port = htons(7471);
 }
 
-/* The device may go at any time, also while states are being made. */
+/* The device may be removed at any time, also while states are created. */
 bool zoo_gone(struct zoo *z, int timeout_ms)
 {
 	struct rdma_ep_async_event ev;
@@ -92,7 +92,7 @@ static int client(struct zoo *z, const struct sockaddr_in *dst, __u32 *id)
 	return abi_create_qp(&z->s, QPT_RC, cq, *id, &c);
 }
 
-/* Some of their events have been read, none is answered. */
+/* Connection requests. Some of their events have been read, none is answered. */
 static int start_pending(struct zoo *z)
 {
 	int nr = 2 + fault_random(&z->rand) % 6, channel, i, ret;
@@ -131,7 +131,7 @@ static int post_some(struct zoo *z, struct abi_pair *p)
 		abi_sge(&w, (uintptr_t)mem + size / 2, size / 2, mr.lkey);
 		ret = ABI_POST(&z->s, SEND, p->end[0].qp.qp, &w, NULL);
 	}
-	/* Nothing is posted to receive this: it is sent over and over. */
+	/* There is no receive for these: they are sent repeatedly. */
 	for (int i = 0; i < 4 && !ret && !z->s.iwarp; i++) {
 		abi_wrs_send(&w, WR_SEND, SEND_SIGNALED, 100 + i);
 		abi_sge(&w, (uintptr_t)mem, 2048, mr.lkey);
@@ -174,7 +174,7 @@ static int start_stream(struct zoo *z)
 	       zoo_task(z, "stream", stream, -1, 0);
 }
 
-/* Connections come and go until one can not. */
+/* Makes and ends connections until one fails. */
 static void churn(struct task *t)
 {
 	const struct abi *s = &t->zoo->s;
@@ -205,7 +205,7 @@ static int start_churn(struct zoo *z)
 	return zoo_task(z, "churn", churn, -1, 0);
 }
 
-/* ---- things */
+/* ---- other objects */
 
 static int start_groups(struct zoo *z)
 {
@@ -250,7 +250,7 @@ static int start_pages(struct zoo *z)
 	       abi_reg_mr(&z->s, pd, mem, PAGES_BYTES, AC_ALL, &mr);
 }
 
-/* Nobody reads them. */
+/* Events that are not read */
 static int start_unread(struct zoo *z)
 {
 	struct rdma_ep_cmd_write_event ev = { .event = RDMA_EP_CM_EVENT_USER };
@@ -262,7 +262,7 @@ static int start_unread(struct zoo *z)
 	return ret;
 }
 
-/* One of each type, without any id */
+/* A CQ, an SRQ and QPs, without any id */
 static int start_verbs(struct zoo *z)
 {
 	struct rdma_ep_cmd_create_qp c;
@@ -283,16 +283,16 @@ static int start_verbs(struct zoo *z)
 
 static int start_objects(struct zoo *z)
 {
-	/* In a session of its own, which is closed with the process */
+	/* In a separate session, which is closed with the process */
 	return abi_world_open(calloc(1, sizeof(struct abi_world)));
 }
 
-/* ---- all of them */
+/* ---- all states */
 
 static const struct state {
 	const char *name;
 	int (*start)(struct zoo *z);
-	bool roce;		/* iWARP has nothing like it */
+	bool roce;		/* iWARP does not support it */
 	bool no_ids;		/* it holds no network namespace */
 } states[] = {
 	{ "event", zoo_event },
@@ -344,7 +344,7 @@ static int start_all(struct zoo *z, bool leave, char **names)
 		if (!wanted(z, st, leave, names))
 			continue;
 		ret = st->start(z);
-		/* (The news of the removal come after its results.) */
+		/* (The event of the removal comes after its results.) */
 		if (ret && zoo_gone(z, WOKEN_MS))
 			return 0;
 		if (ret) {
@@ -355,7 +355,7 @@ static int start_all(struct zoo *z, bool leave, char **names)
 	return 0;
 }
 
-/* Whoever waited for something of the device is told. */
+/* All waits for the device must end. */
 static int all_woken(struct zoo *z)
 {
 	long end = abi_now_ms() + WOKEN_MS;
@@ -384,9 +384,9 @@ static int leave_namespace(void)
 }
 
 /*
- * Ends when the device has gone, or on SIGTERM.
- * @leave: go to the first network namespace when the device is open
- * @names: of states, none for all
+ * Runs until the device is removed, or until SIGTERM.
+ * @leave: enter the initial network namespace once the device is open
+ * @names: of states; empty for all
  */
 int fault_zoo(__u64 seed, bool leave, char **names)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The zoo (fault_zoo.c): what its states have in common.
+ * Shared by the states of the zoo (fault_zoo.c).
  */
 #ifndef FAULT_ZOO_H
 #define FAULT_ZOO_H
@@ -9,7 +9,7 @@
 
 #include "fault.h"
 
-/* A thread that waits, or works. */
+/* A thread that waits or works */
 struct task {
 	pthread_t thread;
 	const char *name;
@@ -17,7 +17,7 @@ struct task {
 	struct zoo *zoo;
 	int fd;
 	__u32 id;
-	bool stays;		/* it is not the device that it waits for */
+	bool stays;		/* its wait does not end with the device */
 	volatile bool done;
 };
 
@@ -33,8 +33,8 @@ enum { ZOO_TRAFFIC, ZOO_IDLE, ZOO_NR_RINGS };
 struct zoo {
 	struct abi s;
 	__u64 rand;			/* of the thread that starts the tasks */
-	struct sockaddr_in silent;	/* who does not answer */
-	int fatal_fd;			/* tells of the removal */
+	struct sockaddr_in silent;	/* a peer that does not answer */
+	int fatal_fd;			/* reports the removal */
 	volatile bool gone;
 	struct task task[16];
 	int nr_tasks;
@@ -45,12 +45,12 @@ struct zoo {
 
 /* Starts a thread. */
 int zoo_task(struct zoo *z, const char *name, void (*fn)(struct task *t), int fd, __u32 id);
-/* Has the device gone? To be asked by the thread that starts the tasks. */
+/* True if the device is removed. Called by the thread that starts the tasks. */
 bool zoo_gone(struct zoo *z, int timeout_ms);
-/* What the task did has ended: nothing but the removal may be why. */
+/* The task's operation has ended with @why: fails unless the device is removed. */
 void zoo_only_removal(struct task *t, int why);
 int zoo_listener(struct zoo *z, int *channel, __u32 *id, struct sockaddr_in *sin);
-/* An address in our network that nobody has */
+/* Returns an address of the network without a host. */
 void zoo_nobody(struct zoo *z, struct sockaddr_in *sin);
 
 /* States: tasks that wait */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * States of the zoo (fault_zoo.c) in which a thread looks at memory that it shares with
- * the kernel, and learns from that alone that the device has gone.
+ * States of the zoo (fault_zoo.c) in which a thread polls memory that it shares with the kernel,
+ * and detects only from this memory that the device is removed.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static void poll_ring(struct task *t)
 		if (n < 0)
 			break;
 		for (int i = 0; i < n; i++) {
-			/* Those that the end of the device flushes are in turn, too. */
+			/* Completions that the removal of the device flushes are in order, too. */
 			if (wc[i].wr_id != r->taken) {
 				fault_say("completion %llu instead of %llu",
 					  (unsigned long long)wc[i].wr_id,
@@ -32,14 +32,14 @@ static void poll_ring(struct task *t)
 				zoo_only_removal(t, wc[i].status);
 			r->taken++;
 		}
-		/* Two CPUs are all that there is for everybody. */
+		/* There are only two CPUs for all threads. */
 		if (!n)
 			usleep(2000);
 	}
 	zoo_only_removal(t, n);
 }
 
-/* A thread that polls the CQ, which has nothing yet. */
+/* Starts a thread that polls the CQ, which is empty. */
 static int start_poll(struct zoo *z, const char *name, int nr, __u32 cq, __u32 ring)
 {
 	if (!z->rings)
@@ -50,7 +50,7 @@ static int start_poll(struct zoo *z, const char *name, int nr, __u32 cq, __u32 r
 	return zoo_task(z, name, poll_ring, -1, nr);
 }
 
-/* Until it can not any more: RDMA WRITEs by a QP, task.id, whose completions are polled. */
+/* Posts RDMA WRITEs to QP task.id, whose completions are polled, until a post fails. */
 static void post_writes(struct task *t)
 {
 	const struct abi *s = &t->zoo->s;
@@ -85,7 +85,7 @@ int zoo_ring_traffic(struct zoo *z)
 	ret = abi_pair_open(&z->s, &p) ?:
 	      start_poll(z, "ring", ZOO_TRAFFIC, p.end[0].cq[0], p.end[0].ring[0]) ?:
 	      zoo_task(z, "writes into a ring", post_writes, -1, p.end[0].qp.qp);
-	/* There is traffic. */
+	/* Wait for traffic. */
 	while (!ret && z->ring[ZOO_TRAFFIC].taken < 10)
 		if (zoo_gone(z, 10))
 			ret = -EIO;
@@ -94,7 +94,7 @@ int zoo_ring_traffic(struct zoo *z)
 	return ret;
 }
 
-/* A CQ in which nothing ever happens */
+/* A CQ that stays empty */
 int zoo_ring_idle(struct zoo *z)
 {
 	__u32 cq, ring;

@@ -7,10 +7,10 @@
 
 #include "fault_zoo.h"
 
-/* A pending resolution of an address that does not answer. */
+/* Time limit of resolving an address that does not answer */
 #define RESOLVE_MS	60000
 
-/* Until an event comes; any will do. */
+/* Waits for any event. */
 static void read_event(struct task *t)
 {
 	struct rdma_ep_channel_event ev;
@@ -33,7 +33,7 @@ int zoo_event(struct zoo *z)
 	return listening(z, "get_event", read_event);
 }
 
-/* As rdma_get_request(3) waits where the kernel does not for it. */
+/* Waits as rdma_get_request(3) does if the kernel does not wait for it. */
 static void get_request(struct task *t)
 {
 	struct rdma_ep_cmd_get_request g = { .id = t->id };
@@ -84,7 +84,7 @@ int zoo_async(struct zoo *z)
 	       zoo_task(z, "get_async_event", read_async, fd, 0);
 }
 
-/* Nobody answers, and no device is there yet that could go. */
+/* No peer answers, and the id has no device yet that could be removed. */
 static void create_ep(struct task *t)
 {
 	struct rdma_ep_cmd_create_ep e = {
@@ -107,7 +107,7 @@ int zoo_resolve(struct zoo *z)
 		src = z->s.addr;
 		zoo_nobody(z, &sin);
 		ret = abi_tcp_id(&z->s, channel, i, &id);
-		/* With and without a device that it is bound to */
+		/* Bound to a device, or not */
 		if (!ret && i % 2)
 			ret = abi_bind(&z->s, id, &src);
 		if (!ret)
@@ -120,7 +120,7 @@ int zoo_resolve(struct zoo *z)
 	return ret;
 }
 
-/* ---- waits inside the commands themselves */
+/* ---- waits inside the commands */
 
 static void await_request(struct task *t)
 {
@@ -161,7 +161,7 @@ int zoo_await(struct zoo *z)
 	      zoo_task(z, "resolve_addr in the kernel", await_resolve, channel[0], id[0]);
 	if (ret)
 		return ret;
-	/* Without a device as yet */
+	/* Not bound to a device yet */
 	ret = zoo_task(z, "resolve_addr without device", await_resolve, channel[1], id[1]);
 	z->task[z->nr_tasks - 1].stays = true;
 	return ret;

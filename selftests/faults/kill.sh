@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# SIGKILL at random moments, and attempts to unload the module, while a process
-# holds, waits for and sends whatever it can.
+# SIGKILL at random moments, and attempts to unload the module, under a process with all kinds of
+# objects, waits and traffic.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/../clients/common.sh"
@@ -32,7 +32,7 @@ killed_and_unloaded()
 
 fault "SIGKILL at random moments, rmmod rdma_ep refused" killed
 
-# (A bystander holds the module.)
+# (A bystander would hold the module.)
 begin "SIGKILL, and rmmod rdma_ep in the same moment"
 rounds killed_and_unloaded
 end

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The network namespace goes away in which a process, or its device, lives.
+# Deletion of the network namespace of a process, or of its device.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/../clients/common.sh"
@@ -10,12 +10,12 @@
 
 NS=epfault
 NS_ADDR=10.94.0.1
-# What a namespace waits for before it goes: other namespaces that go, RCU.
+# The deletion of a namespace waits for that of other namespaces, and for RCU.
 NS_BOUND=$((BOUND + 20))
 
 trap 'ip netns del "$NS" 2>/dev/null; rm -rf "$WORK"' EXIT
 
-# inhabit KIND: the namespace with a device in it
+# inhabit KIND: creates the namespace with a device in it
 inhabit()
 {
 	ip netns add $NS &&
@@ -26,7 +26,7 @@ inhabit()
 	add_link "$1" $FAULT_DEV epn0 $NS_ADDR ip netns exec $NS
 }
 
-# Up to Linux 6.18, rxe receives in the initial namespace only.
+# Up to Linux 6.18, rxe receives only in the initial namespace.
 rxe_listens()
 {
 	[[ -n $(ip netns exec $NS ss -Huln 'sport = :4791') ]]
@@ -59,8 +59,8 @@ faults_of "$kind"
 echo "# devices of $kind"
 baseline=$(held)
 
-# Ids belong to a namespace, and keep it. Its name goes first; then, when the
-# process has been killed, all the rest.
+# Ids belong to a namespace, and keep it. Its name is deleted first; the rest follows after the
+# process is killed.
 processes_in_namespace()
 {
 	inhabit "$kind" || problem "round $round: no device"
@@ -78,7 +78,7 @@ processes_in_namespace()
 	timed "the end of the namespace" "$NS_BOUND" namespace_gone
 }
 
-# The process has the device open, but is elsewhere, and has no ids.
+# The process has opened the device, but runs in another namespace and has no ids.
 device_in_namespace()
 {
 	inhabit "$kind" || problem "round $round: no device"

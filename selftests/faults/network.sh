@@ -1,12 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A network that loses, doubles and reorders packets, that stops for a while, or
-# for good.
+# A network that loses, duplicates and reorders packets, or stops temporarily or permanently.
 #
-# Two devices, one at each end of a veth pair, in one namespace (rxe knows no other
-# until Linux 6.19): policy routing makes the kernel send to its own addresses over
-# the wire.
+# Two devices, one at each end of a veth pair, in one namespace (rxe supports no other until Linux
+# 6.19): with policy routing the kernel sends to its own addresses over the wire.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/../clients/common.sh"
@@ -18,10 +16,10 @@ ADDRS=(10.95.0.1 10.95.0.2)
 DEVS=(epwire0 epwire1)
 MESSAGES=${FAULT_MESSAGES:-400}
 
-# Until a transport finds that nobody answers any more. rxe sends once more (RETRIES), and
-# waits each time for as long as the CM has told it: 2.1 s on 6.1, a quarter of that on
-# later kernels. siw leaves it to TCP, which would go on for a quarter of an hour: here
-# it has 3 retransmissions, and takes 3 s or a little more.
+# Time in which a transport detects that the peer does not answer. rxe retries once (RETRIES), and
+# waits each time as long as the CM has configured: 2.1 s on 6.1, a quarter of that on later
+# kernels. siw relies on TCP, which would retry for a quarter of an hour: here it has 3
+# retransmissions, and takes 3 s or a little more.
 GIVE_UP=15
 RETRIES=1
 TCP_RETRIES=3
@@ -30,7 +28,7 @@ tcp_retries2=$(sysctl -n net.ipv4.tcp_retries2)
 trap 'cut_wire 2>/dev/null; sysctl -qw net.ipv4.tcp_retries2="$tcp_retries2"
 	rm -rf "$WORK"' EXIT
 
-# The routes of an end vanish when it goes down.
+# An end loses its routes when it is set down.
 routes_of()
 {
 	ip route replace "${ADDRS[1 - $1]}/32" dev "${ENDS[$1]}" \
@@ -41,7 +39,7 @@ wire()
 {
 	local i
 	ip link add "${ENDS[0]}" type veth peer name "${ENDS[1]}" || return 1
-	# The table of local addresses comes after ours.
+	# The table of local addresses comes after those of this script.
 	ip rule add pref 200 lookup local && ip rule del pref 0 || return 1
 	for i in 0 1; do
 		sysctl -qw "net.ipv4.conf.${ENDS[i]}.accept_local=1" \
@@ -49,7 +47,7 @@ wire()
 			"net.ipv4.conf.${ENDS[i]}.arp_ignore=1" &&
 		ip addr add "${ADDRS[i]}/32" dev "${ENDS[i]}" &&
 		ip link set "${ENDS[i]}" up || return 1
-		# What the kernel itself sends, and who asks for this way out
+		# Packets of this host, and lookups with this output interface
 		ip rule add pref $((100 + i)) iif lo from "${ADDRS[i]}" \
 			to "${ADDRS[1 - i]}" lookup $((100 + i)) &&
 		ip rule add pref $((110 + i)) oif "${ENDS[i]}" \
@@ -83,7 +81,7 @@ wire_gone()
 	unplugged "${DEVS[0]}" && unplugged "${DEVS[1]}"
 }
 
-# What a case is about: messages from end 0 to end 1 and back. sender COUNT [RETRIES]
+# sender COUNT [RETRIES]: sends messages from end 0 to end 1 and back
 sender()
 {
 	new_port
@@ -92,9 +90,9 @@ sender()
 	RDMA_DEV=${DEVS[0]} load send send "${ADDRS[1]}" "$PORT" "$SEED" "$@"
 }
 
-# In both directions. netem ARGS... (While a qdisc takes the place of another what is sent is
-# refused, which rxe of 6.12 takes for the end: whose loss changes under traffic is there
-# before.)
+# netem ARGS...: in both directions. (While one qdisc replaces another, packets are refused, which
+# rxe of 6.12 takes for the end of the network. So cases that change the loss under traffic install
+# netem before.)
 netem()
 {
 	local i
@@ -112,7 +110,7 @@ good_network()
 	done
 }
 
-# What has gone through both ends, and what netem has dropped there
+# Number of packets that both ends have sent, and number of those that netem has dropped
 packets()
 {
 	cat "/sys/class/net/${ENDS[0]}/statistics/tx_packets" \
@@ -147,14 +145,13 @@ bad_network()
 	good_network
 }
 
-# How long nothing came through
+# The longest time without a message
 longest_gap()
 {
 	awk '/^messages/ { print $6 }' "$WORK/send.out"
 }
 
-# Nothing gets through for a while: shorter than the retries of either transport go
-# on for.
+# Loses all packets for a time that is shorter than the retries of either transport.
 silence()
 {
 	local quiet=$((RANDOM % 1000 + 500))
@@ -175,8 +172,7 @@ silence()
 	good_network
 }
 
-# Over a link that was down rxe of 6.1 makes no connection any more, not for the stock
-# libraries either.
+# After a link was down, rxe of 6.1 makes no new connections over it, nor do the stock libraries.
 new_wire()
 {
 	cut_wire
@@ -184,8 +180,8 @@ new_wire()
 	problem "round $round: no new wire"
 }
 
-# siw ends its connections when the link goes down, and both sides are told (2).
-# rxe of 6.1 goes on trying; later it fails when it sends where there is no carrier.
+# siw ends its connections when the link is set down, and reports it to both sides (2). rxe of 6.1
+# retries; later versions fail to send without a carrier.
 link_stays_down()
 {
 	local side=$((RANDOM % 2))
@@ -201,7 +197,7 @@ link_stays_down()
 	new_wire
 }
 
-# Is each of its threads asleep so that a signal ends that?
+# True if each thread of the process is asleep and a signal can wake it.
 interruptible()
 {
 	local task state
@@ -216,15 +212,15 @@ silent_wire()
 	netem loss 100%
 }
 
-# The server's: who sends still has a route.
+# The link of the server: the sender still has a route.
 link_down()
 {
 	ip link set "${ENDS[1]}" down
 }
 
-# Nobody is killed, and nobody says good-bye: the transport has to find out, and tell who
-# sends. Who waits there for something else is not told, and can be interrupted.
-# peer_vanishes VANISH COME_BACK
+# peer_vanishes VANISH COME_BACK: no process is killed, and no side disconnects. The transport has
+# to detect the failure and report it to the sender. Waits for other events do not end, and can be
+# interrupted.
 peer_vanishes()
 {
 	sysctl -qw net.ipv4.tcp_retries2="$TCP_RETRIES"
@@ -238,8 +234,8 @@ peer_vanishes()
 	"$1"
 	timed "until the sender is told" "$GIVE_UP" finish send $((2 * GIVE_UP))
 	expect_status send 2
-	# (IB_WC_RETRY_EXC_ERR.) Where there is no carrier rxe fails
-	# at once, but on 6.1, and siw ends the connection.
+	# (IB_WC_RETRY_EXC_ERR.) Without a carrier rxe fails at once, but not on 6.1, and siw ends
+	# the connection.
 	[[ $DEVICE == siw || $1 == link_down ]] || says send "broken: 2 (12)" ||
 		problem "round $round: it is not for want of an answer: $(tail -n 1 "$WORK/send.out")"
 	wait_for 5 interruptible waits ||
@@ -247,7 +243,7 @@ peer_vanishes()
 	says waits gone && problem "round $round: the device is gone"
 	kill -TERM "${pids[waits]}"
 	ended waits "SIGTERM to who waits" 0
-	# It was told as well if it had sent something.
+	# The server would have detected it as well if it had sent a message.
 	kill -TERM "${pids[serve]}" 2>/dev/null
 	ended serve "SIGTERM until the parent knows" 0
 	timed "until nothing is held" "$BOUND" expect_clean

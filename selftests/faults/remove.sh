@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The device goes away under a process that holds, waits for and sends whatever it
-# can: by its name, with its network device, with its driver. Everybody who waits
-# is told; who is killed or ends at that very moment does no harm.
+# Removal of the device under a process with all kinds of objects, waits and traffic: by its name,
+# with its network device, with its driver. All waits end with an error, and a SIGKILL or exit of
+# the process at the same moment does no harm.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/../clients/common.sh"
@@ -36,7 +36,7 @@ with_driver()
 	gone
 }
 
-# has_opened PID: the device, to make things
+# has_opened PID: true if the process has opened the device, to create objects
 has_opened()
 {
 	find "/proc/$1/fd" -lname '*/rdma_ep' 2>/dev/null | grep -q .
@@ -48,10 +48,10 @@ one_removal()
 	local statuses_allowed=(0) delay=0.0$((RANDOM % 50 + 10))
 	RDMA_DEV=$FAULT_DEV load zoo zoo "$SEED" "${ZOO[@]}"
 	wait_for 20 has_opened "${pids[zoo]}"
-	# Or while things are made
+	# Possibly while objects are created
 	ready_or_early zoo 4 300
 	if one_in 3; then
-		# Whichever comes first
+		# In either order
 		(sleep "$delay"; kill -KILL "${pids[zoo]}" 2>/dev/null) &
 		statuses_allowed+=(137)
 	elif one_in 3; then
@@ -62,7 +62,7 @@ one_removal()
 	ended zoo "the end of the process after it" "${statuses_allowed[@]}"
 }
 
-# siw is not unloaded under QPs (ep_qp_module()), but as soon as they are gone.
+# siw cannot be unloaded under QPs (ep_qp_module()), but as soon as they are destroyed.
 one_refusal()
 {
 	RDMA_DEV=$FAULT_DEV load zoo zoo "$SEED" "${ZOO[@]}"
@@ -81,7 +81,7 @@ unplug_rest()
 	unplugged || rdma link delete "$FAULT_DEV"
 }
 
-# removed HOW: the device alone
+# removed HOW: removes only the device
 removed()
 {
 	plug || problem "round $round: no device"
@@ -97,9 +97,8 @@ link_deleted()
 netdev_deleted()
 {
 	local name="ip link del, everything alive"
-	# With the route gone a MAD fails, and one that ib_mad posts again after that
-	# is never completed by rxe of 6.1 (RXE-12): who destroys its id then
-	# waits for ever.
+	# Without the route a MAD fails. If ib_mad posts it again after that, rxe of 6.1 never
+	# completes it (RXE-12), and rdma_destroy_id() waits forever.
 	if [[ $DEVICE == rxe && $(uname -r) == 6.1.* ]]; then
 		skip "$name" "rxe of Linux 6.1 loses MADs when the route goes"
 		return
@@ -107,7 +106,7 @@ netdev_deleted()
 	fault "$name" removed with_netdev
 }
 
-# All devices of the driver go, also the one under test: the bystander has one of
+# All devices of the driver are removed, including the one under test, so the bystander has one of
 # the other driver.
 other=siw
 [[ $DEVICE != siw ]] || other=rxe
@@ -138,7 +137,7 @@ driver_unloaded()
 {
 	local name
 	name="rmmod $(driver_of "$DEVICE"), everything alive"
-	# With lockdep, newer rxe's QPs hold the module, and each device has a QP (see
+	# With lockdep, QPs of newer versions of rxe hold the module, and each device has a QP (see
 	# rxe_reclassify_send_socket()).
 	if [[ $DEVICE == rxe && $(<"/sys/module/rdma_rxe/refcnt") != 0 ]]; then
 		skip "$name" "rxe is in use by its devices alone: this kernel has lockdep"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Too much of everything: connections, events that nobody reads, completions that
-# nobody takes, messages that nobody has room for.
+# Overload: many connections, events that are not read, completions that are not polled, messages
+# without receives.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/../clients/common.sh"
@@ -12,7 +12,7 @@
 LIMITS=/sys/module/rdma_ep/parameters
 CONNECTIONS=${FAULT_CONNECTIONS:-$((1000 / ${TEST_SCALE:-1}))}
 
-# over NAME MODE ARGS...: to its end, within a minute, with 0
+# over NAME MODE ARGS...: runs it to its end, which must be within 120 s with status 0
 over()
 {
 	local name=$1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Allocations and copies that fail; processes, devices, links, namespaces that end.
+# Failing allocations and copies; the end of processes, devices, links and namespaces
 
 vpath %.c faults
 
@@ -9,7 +9,7 @@ ABI_PROGS += abi_fail abi_fail_calls abi_fail_mock
 $(addprefix $(O)/,abi_fail abi_fail_calls abi_fail_mock): $(addprefix $(O)/,abi_fail_cases.o abi_fail_more.o \
 	abi_util_fail.o)
 
-# What the scripts inject faults into.
+# The program into which the scripts inject faults
 TEST_GEN_FILES += fault_load
 
 $(O)/fault_load: $(addprefix $(O)/,fault_load.o fault_stream.o fault_zoo.o \
