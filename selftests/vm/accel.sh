@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# KVM or TCG? /dev/kvm may exist and still hang a guest in its boot firmware,
-# so the only question worth asking is "does it boot a kernel of ours?". The answer
-# is kept for this machine and QEMU.
+# KVM or TCG: /dev/kvm may exist and still hang a guest in its boot firmware, so the rig tests
+# whether KVM boots the kernel. The result is kept for this machine and QEMU.
 
 KVM_PROBE_LIMIT=20
 
@@ -12,7 +11,7 @@ accel_options()
 	case $1 in
 	kvm) echo "-accel kvm -cpu host" ;;
 	tcg) echo "-accel tcg,thread=multi -cpu max" ;;
-	# The guest's clock counts instructions: one is a nanosecond.
+	# The guest's clock counts instructions, each a nanosecond.
 	icount) echo "-accel tcg,thread=single -icount shift=0,sleep=off -cpu max" ;;
 	*) die "ACCEL must be kvm, tcg or icount, not '$1'" ;;
 	esac

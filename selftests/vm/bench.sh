@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# "make bench": the benchmark (selftests/bench) on the stock libraries, on ours and in
+# "make bench": runs the benchmark (selftests/bench) on the stock libraries, on librdma_ep and in
 # the kernel, in one guest.
 #
-# Counted, the default: the guest's clock counts instructions. On a machine that is
-# emulated that is what can be compared, and it is the same each time to a percent or
-# so. Time itself is not: the guest's processor is a program. Where KVM works, timed
-# is what counts.
+# Counted mode is the default: the guest's clock counts instructions. On an emulated machine only
+# counts are comparable, and they are the same each time to about a percent; times are not, as the
+# guest's processor is a program. Where KVM works, use timed mode.
 
 MODE=${MODE:-counted}		# or timed
 BENCH=${BENCH:-}		# which benchmarks; empty: all
-BENCH_SCALE=${BENCH_SCALE:-1}	# do everything so many times less often
+BENCH_SCALE=${BENCH_SCALE:-1}	# divisor of all numbers of operations
 BENCH_PARTS=${BENCH_PARTS:-}	# bench floor calls tools; empty: all
-BENCH_TURNS=${BENCH_TURNS:-}	# how often each stack
+BENCH_TURNS=${BENCH_TURNS:-}	# runs of each stack
 PROFILE=${PROFILE:-}		# 1: where the instructions go, and nothing else
 
 bench_job()
@@ -29,7 +28,7 @@ bench_job()
 	printf '%q ' exec "${run[@]}"
 }
 
-# Sets PLUGIN, built with the interface of this machine's QEMU.
+# Sets PLUGIN, built for the plugin interface of this machine's QEMU.
 bench_plugin()
 {
 	local api
@@ -40,7 +39,7 @@ bench_plugin()
 	for api in 1 2; do
 		gcc -O2 -Wall -shared -fPIC -DPLUGIN_API=$api -o "$PLUGIN" \
 			"$VM_DIR/profile.c" || die "no plugin for QEMU"
-		# Ends at once: there is nothing that it could run.
+		# QEMU quits at once, as it has no machine to run.
 		if echo quit | timeout 20 "${QEMU_SYSTEM[@]}" -M none -nodefaults \
 			-display none -monitor stdio -plugin "$PLUGIN,out=/dev/null" \
 			>/dev/null 2>&1; then
@@ -66,7 +65,7 @@ cmd_bench()
 	timed) ;;
 	*)	die "MODE must be counted or timed, not '$MODE'" ;;
 	esac
-	# Ten thousand endpoints.
+	# Memory for ten thousand endpoints
 	GUEST_MEM=${BENCH_MEM:-6G}
 	prepare
 	results_dir
@@ -83,7 +82,7 @@ cmd_bench()
 	return "$rc"
 }
 
-# The table on stdout, and bench.json.
+# Prints the table, and writes bench.json.
 bench_report()
 {
 	in_tree "$TREE" "$TOP src" "$1 results" -- \

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Boot one guest that runs one job. The results directory is the whole
-# interface: "job" (a bash script) goes in; "status", "console.log" (the
-# kernel's), "live.log" (the job's output) and whatever the job writes to
-# /results come out. Guests that share a list of tests have its directory as /queue, too.
+# Boots one guest that runs one job. The results directory is the whole interface: the rig writes
+# "job" (a bash script) to it; the guest and the rig write "status", "console.log" (the kernel's),
+# "live.log" (the job's output), and the files that the job creates in /results. Guests that share a
+# list of tests also mount its directory as /queue.
 
 QUEUE=''
 
@@ -13,21 +13,21 @@ guest_command_line()
 	local args=(
 		console=ttyS0 loglevel=7 log_buf_len=4M
 		printk.devkmsg=on		# our markers, not rate limited
-		# An oops must end the run, not hang it. (-no-reboot turns the
-		# reboot into the end of QEMU.)
+		# An oops must end the run, not hang it. (-no-reboot turns the reboot into the end
+		# of QEMU.)
 		oops=panic panic=-1
-		# Under emulation everything takes 10 to 20 times as long:
-		# raise the watchdogs' limits rather than ignore their reports.
+		# Under emulation everything takes 10 to 20 times as long: raise the watchdogs'
+		# limits rather than ignore their reports.
 		watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120
 		mitigations=off no5lvl no_timer_check random.trust_cpu=on
 	)
-	# The first report of every test, not the first of all.
+	# KASAN prints the first report of every test, not only the first of all.
 	[[ -z $KERNEL ]] || args+=(kasan_multi_shot)
 	[[ -z $QUEUE ]] || args+=(rig.queue)
 	echo "${args[*]} $GUEST_APPEND"
 }
 
-# Fills QEMU.
+# Sets QEMU.
 guest_qemu()
 {
 	local results=$1
@@ -42,8 +42,8 @@ guest_qemu()
 		-virtfs "local,path=$results,mount_tag=results,security_model=none,multidevs=remap"
 		-serial "file:$results/console.log"
 	)
-	# A program that is executed over 9p takes twice as long. (The debug kernel has
-	# neither the driver nor the file system; a stage that changes has no image.)
+	# Over 9p the execution of a program takes twice as long. (The debug kernel has neither the
+	# driver for disks nor ext4; a stage that changes has no image.)
 	if [[ -z $KERNEL && -f $STAGE.img ]]; then
 		QEMU+=(-drive "file=$TREE.img,format=raw,if=virtio,readonly=on"
 		       -drive "file=$STAGE.img,format=raw,if=virtio,readonly=on")
@@ -54,19 +54,19 @@ guest_qemu()
 			-virtfs "local,path=$TREE,mount_tag=tree,security_model=none,readonly=on,multidevs=remap"
 			-virtfs "local,path=$STAGE,mount_tag=stage,security_model=none,readonly=on,multidevs=remap")
 	fi
-	# ACPI's byte code, interpreted by a slow kernel, takes minutes.
+	# A slow kernel takes minutes to interpret ACPI's byte code.
 	[[ -z $KERNEL ]] || QEMU+=(-machine "pc,acpi=off")
 	[[ -z $QUEUE ]] || QEMU+=(
 		-virtfs "local,path=$QUEUE,mount_tag=queue,security_model=none,multidevs=remap")
 }
 
-# The job's output as it comes, until the guest is gone.
+# Prints the job's output until the guest ends.
 guest_follow()
 {
 	tail -n +1 -s 0.3 -F --pid="$2" "$1/live.log" 2>/dev/null
 }
 
-# guest_cpu PID: the CPU time of the process so far, in hundredths of a second
+# guest_cpu PID: prints the CPU time of the process, in hundredths of a second
 guest_cpu()
 {
 	local stat
@@ -76,8 +76,8 @@ guest_cpu()
 	echo $((${12} + ${13}))
 }
 
-# guest_times RESULTS PID: a line "NAME<TAB>SECONDS<TAB>CPU SECONDS" in the file "times"
-# for each test that has ended; the CPU time is that of the whole guest.
+# guest_times RESULTS PID: writes a line "NAME<TAB>SECONDS<TAB>CPU SECONDS" to the file "times" for
+# each test that has ended; the CPU time is that of the whole guest
 guest_times()
 {
 	local what name begin=0 cpu=0 end used
@@ -94,8 +94,8 @@ guest_times()
 	done > "$1/times"
 }
 
-# guest_test_limit RESULTS: the seconds that the test may take that runs now. (Nothing is
-# printed if what runs has no limit of its own.)
+# guest_test_limit RESULTS: prints the time limit of the running test in seconds, or nothing if it
+# has none
 guest_test_limit()
 {
 	tac "$1/console.log" |
@@ -103,8 +103,8 @@ guest_test_limit()
 		awk 'NR == FNR { name = $1; next } $1 == name { print $2 }' - "$QUEUE/tests"
 }
 
-# guest_test_hangs RESULTS: has a test not ended long after its time? Nothing in the guest
-# ends it any more.
+# guest_test_hangs RESULTS: true if a test has not ended HANG_SECONDS after its limit: timeout(1) in
+# the guest has failed to end it
 guest_test_hangs()
 {
 	local limit
@@ -115,10 +115,10 @@ guest_test_hangs()
 			"after its limit of $limit s" >&2
 }
 
-# guest_watch RESULTS PID: fails as soon as the guest is to be ended: it does not come to
-# its job (seen once in some thousand boots, under emulation: Linux 7.2 in its HPET
-# driver), or not to the end of a test, or not to its own end. Lets no test begin after
-# DEADLINE. In the file "used" are the guest's seconds and CPU seconds so far.
+# guest_watch RESULTS PID: fails as soon as the guest is to be ended: it has not started its job
+# (once in some thousand boots under emulation Linux 7.2 hangs in its HPET driver), or not ended a
+# test, or not ended itself. Lets no test begin after DEADLINE. Writes the guest's seconds and CPU
+# seconds so far to the file "used".
 guest_watch()
 {
 	local start=$SECONDS cpu seconds booted=
@@ -142,7 +142,7 @@ guest_watch()
 	done
 }
 
-# guest_once RESULTS: QEMU's status
+# guest_once RESULTS: boots the guest once, and returns QEMU's status
 guest_once()
 {
 	local results=$1 pid helpers=() rc=0
@@ -170,14 +170,14 @@ guest_once()
 	return "$rc"
 }
 
-# guest_run RESULTS: boot, run RESULTS/job, wait. Returns the job's status, or
-# 125 when the guest did not report one (the reason is told).
+# guest_run RESULTS: boots, runs RESULTS/job, waits. Returns the job's status, or prints why the
+# guest did not report one and returns 125.
 guest_run()
 {
 	local results=$1 rc=0
 	guest_qemu "$results"
 	guest_once "$results" || rc=$?
-	# Nothing of ours has run.
+	# The job has not run: boot once more.
 	if [[ -e $results/not-booted ]]; then
 		touch "$results/booted-twice"
 		rc=0
@@ -200,7 +200,7 @@ guest_run()
 	return 125
 }
 
-# guest_run() with a terminal: the job talks to the user.
+# guest_run() with a terminal for the job
 guest_interactive()
 {
 	local results=$1

@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# build-kernels.sh [PATTERN]: compiles and links the module for the kernels of the list
-# "kernels" whose names match, and prints for each one the result. A kernel of this
-# machine's architecture is booted, too, and rping.sh runs there. What the module imports
-# from each kernel is left in $CACHE/kernels/NAME.imports, the log in NAME.log, what the
-# guest left in NAME.results.
+# build-kernels.sh [PATTERN]: compiles and links the module for the kernels of the list "kernels"
+# whose names match, and prints the result of each. A kernel of this machine's architecture also
+# boots and runs rping.sh. $CACHE/kernels gets NAME.imports (the symbols that the module imports),
+# NAME.log, and NAME.results (the results of the guest).
 #
-# Each kernel has a layer over a suite's tree that is kept; FRESH=1 makes it anew, with
-# the packages that the archive has now.
+# Each kernel has a layer over a suite's tree, which is kept; FRESH=1 makes it again, with the
+# current packages of the archive.
 
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -20,8 +19,8 @@ done
 KERNELS=${KERNELS:-$VM_DIR/kernels}
 FRESH=${FRESH:-}
 
-# headers_in_tree SUITE PACKAGE ARCH COMPILER: runs in the tree, as root of a layer that
-# may be changed.
+# headers_in_tree SUITE PACKAGE ARCH COMPILER: installs the headers. Runs in the tree, as root of a
+# writable layer.
 headers_in_tree()
 {
 	set -e -o pipefail
@@ -34,7 +33,7 @@ headers_in_tree()
 		apt-get -qq -y --no-install-recommends install "$compiler"
 	fi
 
-	# The one suite by itself: apt would choose the newest of all.
+	# Use this suite only: apt would choose the newest of all.
 	uri=$(find /etc/apt -name '*.list' -exec cat {} + | awk -v want="$([[ $suite != *-security ]] || echo -security)" '
 		/^deb / {
 			sub(/\[[^]]*\] */, "")
@@ -63,13 +62,13 @@ headers_in_tree()
 	apt-get "${foreign[@]}" download "$release" "$common"
 	[[ $package != linux-headers-amd64 ]] ||
 		apt-get "${foreign[@]}" download "linux-image-${release#linux-headers-}"
-	# Programs of this machine.
+	# The programs of kbuild run on this machine.
 	apt-get "${apt[@]}" update
 	apt-get "${apt[@]}" download "$kbuild"
 	for deb in *.deb; do
 		dpkg-deb -x "$deb" $state/root
 	done
-	# (Into the merged /usr, file by file: "cp" does not go through links.)
+	# Copy into the merged /usr: "cp" does not follow links to directories.
 	[[ ! -d $state/root/lib ]] || {
 		cp -a $state/root/lib/. /usr/lib/
 		rm -rf $state/root/lib
@@ -79,9 +78,9 @@ headers_in_tree()
 	echo "${release#linux-headers-}" > $state/release
 }
 
-# An RDMA stack next to the kernel's, laid out as MLNX_OFED and DOCA-OFED do, with the
-# kernel's own headers and symbols. Its modules have other paths, as there: modpost refuses a symbol
-# that one module exports twice.
+# An RDMA stack next to the kernel's, in the layout of MLNX_OFED and DOCA-OFED, with the kernel's
+# own headers and symbols. Its modules have other paths, as in these: modpost refuses a symbol that
+# one module exports twice.
 ofed_in_layer()
 {
 	local dir=$1 common=$2 headers=$3
@@ -92,7 +91,8 @@ ofed_in_layer()
 		"$headers/Module.symvers" > "$dir/Module.symvers"
 }
 
-# build_in_layer NAME KARCH CROSS TESTS: the same, of /src, and installs what is tested
+# build_in_layer NAME KARCH CROSS TESTS: builds /src, and installs it and the tests for a kernel
+# that boots
 build_in_layer()
 {
 	local name=$1 release headers ofed
@@ -103,7 +103,7 @@ build_in_layer()
 	rm -rf /usr/src/ofa_kernel
 	[[ $name != *-ofed ]] || ofed_in_layer "$ofed" \
 		"${headers%-*}" "$headers" || return 1
-	# (What is for debuggers takes as long as all the rest.)
+	# The debug information takes as long as all the rest.
 	local make=(make -j2 -C /src modules "KVER=$release" "KDIR=$headers"
 		KCFLAGS=-g0 CONFIG_DEBUG_INFO_BTF_MODULES=)
 	[[ $1 == - ]] || make+=("ARCH=$1")
@@ -151,13 +151,13 @@ build_kernel()
 	[[ $name == *-ofed || ! -d $layer/upper/boot ]] || boot_kernel "$name" "$layer" "$src"
 }
 
-# layer_of NAME: over the tree, by what it was made with
+# layer_of NAME: prints its layer, named after the tree and headers_in_tree()
 layer_of()
 {
 	echo "$CACHE/kernels/$1-${TREE##*-}-$(declare -f headers_in_tree | sha256sum | cut -c1-6)"
 }
 
-# boot_kernel NAME LAYER SRC: does rping.sh pass there?
+# boot_kernel NAME LAYER SRC: boots the kernel and runs rping.sh
 boot_kernel()
 {
 	STAGE=$2/upper KERNEL_ROOT=$2/root RESULTS_TMP=$CACHE/kernels/$1.results
@@ -167,7 +167,7 @@ boot_kernel()
 	cp -r "$3/selftests/vm/guest" "$STAGE/rig/" &&
 	ln -sfT ../upper/boot "$KERNEL_ROOT/boot" &&
 	ln -sfT ../upper/usr/lib "$KERNEL_ROOT/lib" || return 1
-	# (In the layer: its name is no other for a newer kernel.)
+	# In the layer, as the name of the initramfs does not depend on the kernel's version
 	SUITE_DIR=$2 initramfs
 	accel
 	echo "DEVICE=rxe PAIRS=ours:ours KVER=$KVER SUITE=$SUITE" > "$RESULTS_TMP/env"

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Build module, library and selftests inside the suite's tree and install them
-# into a stage: a directory that lies over the tree when the guest boots, so
-# that everything is at its real place.
+# Builds module, library and selftests inside the suite's tree, and installs them into a stage: a
+# directory that the guest mounts over the tree, so that all files have their real paths.
 
-# No Debian kernel has siw, the software iWARP device, but the suite's source
-# package does. Not of this checkout: built once for a tree.
+# Debian's kernels have no siw, the software iWARP device, but their source has. It does not depend
+# on this checkout: built once per tree.
 siw_build()
 {
 	local dir=$1 tmp=$1.new.$$
@@ -17,8 +16,8 @@ siw_build()
 	mv "$tmp" "$dir"
 }
 
-# cover_places: of "readelf -rW MODULE", how many calls there are in it by which KCOV is
-# told where the kernel is, but for what only runs when it is loaded and unloaded
+# cover_places: reads "readelf -rW MODULE", prints the number of calls to KCOV outside of the code
+# that runs only when the module is loaded and unloaded
 cover_places()
 {
 	awk '
@@ -31,7 +30,7 @@ cover_places()
 build_in_tree()
 {
 	local src=$1 stage=$2 part
-	# Debian's merged /usr: a real /lib here would hide the tree's.
+	# With Debian's merged /usr, a real /lib here would hide that of the tree.
 	mkdir -p "$stage"/usr/{bin,sbin,lib,local} \
 		"$stage/usr/lib/modules/$KVER/updates" "$stage/etc" &&
 	ln -sT usr/lib "$stage/lib" &&
@@ -49,7 +48,7 @@ build_in_tree()
 	fi
 
 	local var=(KVER="$KVER" KDIR="/lib/modules/$KVER/build" DESTDIR=/stage)
-	# For kernels that can, and ignored by others: tell what was executed.
+	# Instrument for KCOV; kernels without it ignore this.
 	var+=(KCOV_INSTRUMENT=y)
 	local run=(in_tree "$TREE" "${KERNEL_BINDS[@]}" "$src src"
 		   "$stage stage" --)
@@ -66,20 +65,20 @@ build_in_tree()
 				install &&
 			"${run[@]}" make -j2 -C /src/selftests/mock "${var[@]}" \
 				install ;;
-		ulps)		# the kernel consumers alone
+		ulps)		# only the kernel consumers
 			"${run[@]}" make -j2 -C /src/selftests/ulp "${var[@]}" \
 				install &&
 			"${run[@]}" make -j2 -C /src/selftests/mock "${var[@]}" \
 				install ;;
-		bench)		# what is measured with
+		bench)		# only the files of the benchmark
 			"${run[@]}" make -j2 -C /src/selftests "${var[@]}" \
 				INSTALL_PATH="$GUEST_TESTS" install-bench &&
 			"${run[@]}" make -j2 -C /src/selftests/ulp "${var[@]}" \
 				ULPS=kping install ;;
-		scripts)	# those tests that need no compiler
+		scripts)	# only the tests that need no compiler
 			"${run[@]}" make -C /src/selftests DESTDIR=/stage \
 				INSTALL_PATH="$GUEST_TESTS" install-scripts ;;
-		provoke)	# what a debug kernel must report
+		provoke)	# mistakes that a debug kernel must report
 			"${run[@]}" make -C "/lib/modules/$KVER/build" \
 				M=/src/selftests/vm/provoke modules &&
 			cp "$src/selftests/vm/provoke/provoke.ko" \
@@ -87,14 +86,13 @@ build_in_tree()
 		*)	die "PARTS: no part '$part'" ;;
 		esac || return 1
 	done
-	# For fuzz_cov.c, on kernels that can
+	# For fuzz_cov.c, on kernels with KCOV
 	if [[ $KERNEL && $PARTS == *modules*selftests* ]]; then
 		"${run[@]}" readelf -rW /src/rdma_ep.ko | cover_places \
 			> "$stage$GUEST_TESTS/kcov-places" || return 1
 	fi
-	# modprobe and the dynamic linker must find what was just installed.
-	# depmod sees the kernel's own modules through a link, which must not
-	# stay: it would hide them in the guest.
+	# modprobe and the dynamic linker must find the installed files. depmod reads the kernel's
+	# own modules through a link, which must not stay: it would hide them in the guest.
 	in_tree "$TREE" "${KERNEL_BINDS[@]}" "$stage stage" \
 		"$stage/usr/local usr/local" -- sh -ec "
 		cd /stage/usr/lib/modules/$KVER
@@ -104,7 +102,7 @@ build_in_tree()
 		depmod -b /stage $KVER
 		rm kernel
 		ldconfig -X -C /stage/etc/ld.so.cache" &&
-	# A kernel that is not in the tree comes with the stage.
+	# A kernel outside of the tree is part of the stage.
 	if [[ -n $KERNEL ]]; then
 		cp -rl "$KERNEL_ROOT/lib/modules/$KVER/kernel" \
 			"$stage/usr/lib/modules/$KVER/"
@@ -127,19 +125,19 @@ build_stage()
 		rm -rf --one-file-system "$tmp"
 		return "$rc"
 	fi
-	# A second rig with the same source may use this stage, but reports
-	# the warnings as well: they stay in the log.
+	# A second rig with the same source may use this stage, and reports the same warnings from
+	# the log.
 	image_of "$tmp" "$stage.img" &&
 	mv "$tmp" "$stage"
 }
 
-# Sets BUILD_DIR: one for each checkout and kernel, as objects are reused.
+# Sets BUILD_DIR: one for each checkout and kernel, to reuse objects.
 build_paths()
 {
 	BUILD_DIR=$SUITE_DIR/build-$(echo "$KERNEL_ROOT $TOP" | sha256sum | cut -c1-12)
 }
 
-# Sets STAGE: the stage for the current source, built if it does not exist.
+# Sets STAGE: the stage of the current source, built if necessary.
 build()
 {
 	local key
@@ -158,8 +156,7 @@ build()
 		say "the build has WARNINGS:"
 		grep -A4 'warning:' "$STAGE.log" >&2
 	fi
-	# Stages are small, but there is one for every edit; results stay only
-	# when a rig was killed.
+	# Stages are small, but every edit makes one. Results remain only when a rig was killed.
 	find "$SUITE_DIR" -maxdepth 1 -mmin +1440 \
 		\( -name 'stage-*' -o -name 'results-*' -o -name 'rootfs-*.new.*' \) \
 		-exec rm -rf --one-file-system {} +

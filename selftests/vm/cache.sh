@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# The cache: trees, kernels, stages, each under a name that has the key of what it was made
-# from. A checkout with other packages or another kernel configuration makes others, and
-# the old ones stay for the checkouts that may still use them: "rig clean" removes all that
-# this one does not use.
+# The cache: trees, kernels, stages. The name of each has a hash of its sources. A checkout with
+# other packages or another kernel configuration makes other entries, and the old ones stay for
+# checkouts that may still use them. "rig clean" removes all that this checkout does not use.
 
-# cache_used: the paths in the cache that this checkout uses, one a line. Those that
-# depend on a tree need that tree.
+# cache_used: prints the paths in the cache that this checkout uses. Those that depend on a tree
+# need that tree.
 cache_used()
 {
 	local SUITE SUITE_DIR TREE KERNEL
@@ -31,7 +30,7 @@ cache_used()
 	done < <(cut -s -f 1 "$VM_DIR/cells.all" | sort -u)
 }
 
-# cache_made: what has a key in its name
+# cache_made: prints the paths with a hash in their name
 cache_made()
 {
 	find "$CACHE" -mindepth 2 -maxdepth 2 \( -name 'rootfs-*' -o -name 'siw-*' -o \
@@ -52,7 +51,7 @@ cache_size()
 	du -shc -- "$@" 2>/dev/null | awk 'END { print $1 }'
 }
 
-# How much is kept, and how much of it is not this checkout's.
+# Prints the size of the cache, and of the part that this checkout does not use.
 cache_kept()
 {
 	local unused
@@ -66,7 +65,7 @@ cmd_clean()
 	local path unused
 	need_root
 	host_packages
-	# Stages are made anew in a minute or two.
+	# A build makes a stage again in a minute or two.
 	mapfile -t unused < <(cache_unused; cache_made | grep '/stage-')
 	((${#unused[@]})) || { say "nothing to remove"; return; }
 	for path in "${unused[@]}"; do

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# A cell: the tests of one suite, kernel and device, run by one guest or by several at a
-# time. Its directory is all that its parts share:
+# A cell: the tests of one suite, kernel and device, run by one guest or several guests at a
+# time. Its parts share only its directory:
 #
 #	env		the settings, for the guests as well
 #	host		the files that were built for it
-#	tests		"NAME SECONDS" a line, the longest first
+#	tests		"NAME SECONDS" lines, the longest first
 #	queue/		mounted in every guest. The guest that makes queue/NAME (each / a
-#			_) runs that test, and leaves there: name, out, rc, after
+#			_) runs that test, and writes there: name, out, rc, after
 #	queue/late	no test begins once it exists
 #	guests/N/	the results directory of a guest (boot.sh), and "times"
 #	verdicts, report, row
 #
-# "rig cell-begin DIR", "rig cell-guest DIR N" and "rig cell-end DIR" are processes of
-# their own, which schedule.sh starts.
+# "rig cell-begin DIR", "rig cell-guest DIR N" and "rig cell-end DIR" are separate processes, which
+# schedule.sh starts.
 
-# settings of a cell that its later parts take from its directory
+# settings of a cell that its later parts read from its directory
 CELL_ENV=(DEVICE GUEST_APPEND GUEST_CPUS KERNEL KVER PAIRS STOCK SUITE TEST_SCALE)
 CELL_HOST=(EXTRAS GUEST_MEM INITRAMFS KERNEL_ROOT STAGE TREE VMLINUZ)
 
-# cell_name SUITE DEVICE KERNEL[:OPTION] [CPUS]: guests with another number of CPUs than two
-# make another cell
+# cell_name SUITE DEVICE KERNEL[:OPTION] [CPUS]: a cell whose guests do not have two CPUs has the
+# number in its name
 cell_name()
 {
 	local kernel=${3#-} cpus=${4:-2}
@@ -29,8 +29,8 @@ cell_name()
 	echo "$1/$2${kernel:+/${kernel/:/\/}}${cpus:+/$cpus}"
 }
 
-# cell_tests PATTERN: the tests whose names match, with their folders if the pattern has
-# any, from the stage's list
+# cell_tests PATTERN: prints the tests of the stage's list whose names match, with their folders if
+# the pattern has a folder
 cell_tests()
 {
 	local name limit list=$STAGE$GUEST_TESTS/kselftest-list.txt
@@ -42,8 +42,8 @@ cell_tests()
 	done < "$list" | sort -s -k 2,2nr
 }
 
-# cell_kernel_tests DIR: apply $KERNEL.tests to the chosen tests. A test that is not for
-# this kernel runs if its name is asked for.
+# cell_kernel_tests DIR: applies $KERNEL.tests to the chosen tests. A test that is not for this
+# kernel runs only with a pattern other than "*".
 cell_kernel_tests()
 {
 	awk -v all="$([[ $TESTS != '*' ]] || echo 1)" -v out="$1/left-out" '
@@ -63,7 +63,7 @@ cell_kernel_tests()
 	} > "$1/tests" && rm "$1/tests.new"
 }
 
-# cell_settings DIR: "env" and "host"
+# cell_settings DIR: writes "env" and "host"
 cell_settings()
 {
 	mkdir -p "$1/queue" "$1/guests" &&
@@ -73,7 +73,7 @@ cell_settings()
 	assignments "${CELL_HOST[@]}" > "$1/host"
 }
 
-# cell_skip DIR WHY: a cell that does not run is a skip in the table
+# cell_skip DIR WHY: the cell does not run; the table counts a skip
 cell_skip()
 {
 	local cell
@@ -82,7 +82,7 @@ cell_skip()
 	printf '%s\t-\t%s\t0\t0\t0\t1\t0\t0\t0\t0\n' "${cell[0]}" "${cell[1]}" > "$1/row"
 }
 
-# Build, and choose the tests. A cell that has a row already has nothing to run.
+# Builds, and chooses the tests. A cell that already has a row has nothing to run.
 cmd_cell_begin()
 {
 	rootfs
@@ -99,14 +99,14 @@ cmd_cell_begin()
 	cp "$1/tests" "$1/queue/tests"
 }
 
-# cell_load DIR: the settings of cell_begin
+# cell_load DIR: reads the settings of cell_settings()
 cell_load()
 {
 	# shellcheck disable=SC1091
 	. "$1/env" && . "$1/host"
 }
 
-# cell_guest DIR N: boot a guest that runs tests of the queue until there is none
+# cell_guest DIR N: boots a guest that runs tests of the queue until none is left
 cell_guest()
 {
 	local results=$1/guests/$2
@@ -124,15 +124,15 @@ cmd_cell_guest()
 	cell_load "$1" || exit 1
 	name=$(cell_name "$SUITE" "$DEVICE" "$KERNEL${GUEST_APPEND:+:$GUEST_APPEND}" "$GUEST_CPUS")
 	accel
-	# (Not a pipe: this process is QEMU's parent, which does not outlive it.)
+	# Not a pipe: this process must be the parent of QEMU, which ends with its parent.
 	cell_guest "$1" "$2" > >(exec sed -u "s|^|$name.$2 |" >&2) 2>&1 || rc=$?
 	echo "$rc" > "$1/guests/$2/rc"
 }
 
-# cell_doubtful DIR: the tests that failed, if these are few and the kernel had nothing to
-# say, nothing was left behind, and the guests came to their ends: a test that depends on
-# luck or on the machine's load looks so. Tests that race for a foreign object are never
-# doubtful: one success in three is a failure there.
+# cell_doubtful DIR: prints the tests that failed, if they are at most two, no kernel log has a
+# report, nothing was left behind, and all guests ended: such a test may depend on chance or on the
+# machine's load. A test that races for an object of another process is never doubtful, as one
+# failure in three runs is a failure.
 cell_doubtful()
 {
 	awk -F '\t' '
@@ -143,8 +143,8 @@ cell_doubtful()
 		END { if (n && n <= 2 && !bad) printf "%s", names }' "$1/verdicts"
 }
 
-# cell_again DIR NAMES: the doubtful tests in a fresh guest, or in two. Fails if they pass
-# in neither.
+# cell_again DIR NAMES: runs the doubtful tests in a fresh guest, at most twice. Fails if they fail
+# both times.
 cell_again()
 {
 	local turn dir
@@ -161,7 +161,7 @@ cell_again()
 	return 1
 }
 
-# The cell's report; its tests that are doubtful run once more.
+# Writes the cell's report, after another run of its doubtful tests.
 cmd_cell_end()
 {
 	local text doubtful again rc=0

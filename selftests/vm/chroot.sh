@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Run a command inside the suite's tree without ever writing to it: everything
-# happens in a private mount namespace that ends with the command. A rig that is killed
-# takes the command with it, and all that it has started.
+# Run a command inside the suite's tree without writing to it: in a private mount namespace that
+# ends with the command. A rig that is killed takes the command and its children with it.
 
-# image_of TREE IMAGE: a file system that a guest mounts in place of TREE
+# image_of TREE IMAGE: makes a file system that a guest mounts in place of TREE
 image_of()
 {
 	local tree=$1 image=$2 kib
@@ -16,12 +15,11 @@ image_of()
 	mv "$image.new" "$image"
 }
 
-# in_tree TREE "SOURCE TARGET"... -- COMMAND...: each SOURCE is mounted
-# (writable) on TARGET, a directory that exists in the tree. With TREE_LAYER, a
-# directory, the command may change the tree as well: it sees an overlay, and
-# what it writes is in there. TREE_BELOW: such a layer's upper directory, that was
-# made before and is not written to, between the two. Compilers are ccache's: an object
-# that any checkout has built for the same kernel is not built again.
+# in_tree TREE "SOURCE TARGET"... -- COMMAND...: each SOURCE is mounted (writable) on TARGET, an
+# existing directory of the tree. TREE_LAYER: a directory for an overlay to which the command writes
+# its changes of the tree. TREE_BELOW: the upper directory of an earlier layer, mounted read-only
+# between the two. Compilers run under ccache: an object that any checkout has built for the same
+# kernel is not built again.
 in_tree()
 {
 	local tree=$1 binds=()

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# What every host-side part of the rig shares: settings, messages, locks.
-# Sourced, never run. All settings come from the environment, so that
-# "make check SUITE=trixie" and "SUITE=trixie selftests/vm/rig check" are
-# the same thing.
+# Shared by every host-side part of the rig: settings, messages, locks. Sourced, never run. All
+# settings come from the environment, so that "make check SUITE=trixie" and "SUITE=trixie
+# selftests/vm/rig check" are the same.
 
 set -u -o pipefail
 
@@ -12,15 +11,15 @@ VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOP=$(cd "$VM_DIR/../.." && pwd)
 
 KERNEL=${KERNEL:-}			# debug: one built with debug.config
-KERNEL_BUILD=${KERNEL_BUILD:-}		# no: do without a kernel that is not built yet
+KERNEL_BUILD=${KERNEL_BUILD:-}		# no: skip the cells of a kernel that is not built
 DEBUG_SCALE=4				# a debug kernel's TEST_SCALE
 if [[ -n $KERNEL ]]; then
-	# The newest source; it is slow, and takes a lot of memory.
+	# sid has the newest source. A debug kernel is slow, and needs much memory.
 	SUITE=${SUITE:-sid}
 	GUEST_MEM=${GUEST_MEM:-4G}
 	GUEST_TIMEOUT=${GUEST_TIMEOUT:-28800}
 	TEST_SCALE=${TEST_SCALE:-$DEBUG_SCALE}
-	# What the stock libraries have to say is the same on every kernel.
+	# The results of the stock libraries are the same on every kernel.
 	PAIRS=${PAIRS:-ours:ours}
 fi
 SUITE=${SUITE:-bookworm}		# Debian suite whose kernel is booted
@@ -40,10 +39,10 @@ PAIRS=${PAIRS:-}			# SERVER:CLIENT stacks of client runs
 STOCK=${STOCK:-}			# 1: no module, no library, stock only
 [[ -z $STOCK ]] || PARTS=scripts
 
-# Cached trees: the root file system, its build state, the probe's verdict.
+# The suite's part of the cache
 SUITE_DIR=$CACHE/$SUITE
 
-# Places inside the guest (and the build chroot).
+# Paths inside the guest and the build chroot
 GUEST_KSELFTEST=/usr/src/kselftest/tools/testing/selftests
 GUEST_TESTS=/usr/lib/rdma_ep/selftests
 
@@ -61,7 +60,7 @@ die()
 	exit 1
 }
 
-# step WHAT COMMAND...: announce, run, tell how long it took.
+# step WHAT COMMAND...: announces WHAT, runs the command, prints how long it took
 step()
 {
 	local what=$1 start=$SECONDS rc=0
@@ -82,7 +81,7 @@ assignments()
 	declare -p "$@" | sed 's/^declare -[^ ]*/declare -g/'
 }
 
-# with_lock FILE COMMAND...: one rig at a time (several may run on a machine).
+# with_lock FILE COMMAND...: runs the command in one rig at a time, of several on a machine
 with_lock()
 {
 	local file=$1
@@ -93,8 +92,7 @@ with_lock()
 			say "waiting for another rig (${file##*/})"
 			flock 9
 		fi
-		# Children must not inherit the lock: a guest left behind
-		# would hold it for ever.
+		# Children must not inherit the lock: a guest left behind would hold it forever.
 		"$@" 9>&-
 	) 9>"$file"
 }

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# "rig deb": Debian packages of this checkout, built with the suite's tools in
-# layers over its tree, which are kept:
+# "rig deb": Debian packages of this checkout, built with the suite's tools in layers over its tree.
+# The layers are kept:
 #
 #	archive		apt's lists, and the packages that tests install later
-#	tools		what builds packages and looks at them
-#	lint		what "rig lint" needs beyond the tree (lint.sh)
+#	tools		tools that build and check packages
+#	lint		tools of "rig lint" beyond the tree (lint.sh)
 
 DEB_TOOLS=(build-essential debhelper dh-dkms dpkg-dev fakeroot lintian pkgconf rpm
 	   libibverbs-dev librdmacm-dev)
 
-# layer_make DIR COMMAND...: in the tree, over $TREE_BELOW
+# layer_make DIR COMMAND...: makes a layer over $TREE_BELOW with deb-in-tree
 layer_make()
 {
 	local dir=$1 log=$1.log tmp=$1.new.$$ rc=0
@@ -30,7 +30,7 @@ layer_make()
 	return "$rc"
 }
 
-# layer NAME ARGS...: sets LAYER, its upper directory
+# layer NAME ARGS...: makes a layer if necessary, and sets LAYER, its upper directory
 layer()
 {
 	local dir
@@ -45,7 +45,7 @@ layer()
 	LAYER=$dir/upper
 }
 
-# Sets DEB_ARCHIVE and DEB_BELOW: for whoever installs, and for whoever builds.
+# Sets DEB_ARCHIVE and DEB_BELOW: the layers for installations, and those for builds.
 deb_layers()
 {
 	layer archive
@@ -54,7 +54,7 @@ deb_layers()
 	DEB_BELOW=$LAYER:$DEB_ARCHIVE
 }
 
-# with_tools SRC OUT COMMAND...: in the tree, in a layer that is thrown away
+# with_tools SRC OUT COMMAND...: runs it in the tree, in a layer that is removed afterwards
 with_tools()
 {
 	local src=$1 out=$2 work rc=0
@@ -67,7 +67,7 @@ with_tools()
 	return "$rc"
 }
 
-# deb_build SRC OUT: packages into OUT, which is made anew
+# deb_build SRC OUT: makes the packages in OUT, after it has removed the old ones
 deb_build()
 {
 	local src=$1 out=$2

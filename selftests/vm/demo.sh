@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# "make demo": build, boot, run, and tell a newcomer what just happened.
+# "make demo": build, boot, run, and print a summary
 
-# "name<TAB>bytes" lines, and the sum
+# Prints "name<TAB>bytes" lines as a table, and their sum.
 demo_programs()
 {
 	awk -F '\t' '{ printf "  %-58s %12d bytes\n", $1, $2; sum += $2 }

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Guests have packages beyond the tree of their suite, in a layer between the tree and the
-# stage. A package that one test needs is here, so that the trees of other suites stay as they
-# are.
+# Guests have packages beyond the tree of their suite, in a layer between the tree and the stage. A
+# package for a single test belongs here, so that the trees of other suites stay as they are.
 
 # a 9P server
 EXTRAS_bookworm=(diod)
 EXTRAS_sid=(diod)
 EXTRAS_trixie=(
-	# container engines, and what they start containers with
+	# container engines, and the tools with which they start containers
 	podman crun conmon netavark uidmap catatonit containerd runc
-	# a client of the CRI (no crictl in Debian)
+	# a client of the CRI (Debian has no crictl)
 	python3-grpcio python3-protobuf
 	diod
 )
@@ -22,7 +21,7 @@ extras_make()
 	local dir=$1 log=$1.log tmp=$1.new.$$ rc=0
 	shift
 	[[ ! -f $dir.img ]] || return 0	# another rig was faster
-	# Leftovers of an interrupted rig: no other one has the lock.
+	# Remove leftovers of interrupted rigs: the lock excludes other rigs.
 	rm -rf --one-file-system "$SUITE_DIR"/extras-*.new.*
 	mkdir -p "$tmp"/{upper,overlay}
 	# shellcheck disable=SC2016
@@ -39,8 +38,8 @@ extras_make()
 	return "$rc"
 }
 
-# Sets EXTRAS, the image; empty for suites without extra packages, and for kernels that
-# have no driver for disks.
+# Sets EXTRAS, the image. It is empty for suites without extra packages and for kernels without a
+# driver for disks.
 extras_paths()
 {
 	local -n packages=EXTRAS_${SUITE//[^a-z0-9]/_}
@@ -52,7 +51,7 @@ extras_paths()
 	} | sha256sum | cut -c1-12).img
 }
 
-# Sets EXTRAS, and makes the image if there is none yet.
+# Sets EXTRAS, and makes the image if necessary.
 extras()
 {
 	local -n packages=EXTRAS_${SUITE//[^a-z0-9]/_}

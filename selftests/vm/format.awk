@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Of what clang-format says of a file, that which is worth a look: where a statement
-# begins, braces, blanks. It would rewrite a line in fifty for the worse, so these are
-# left to whoever writes them:
+# Prints those differences of clang-format that need a look: at the beginning of a statement,
+# in braces, in blanks. clang-format would rewrite one line in fifty for the worse, so the author
+# decides about these:
 #
 #	lines that continue others, and conditions in conditions
-#	macros, and what they are given outside of functions
-#	what stands in columns: comments behind code
+#	macros, and their arguments outside of functions
+#	columns: comments after code
 #
 #	diff -U0 FILE FORMATTED | awk -v name=FILE -f format.awk FILE -
 
-# A line without a comment at its end, and without what clang-format takes for
-# multiplications: (struct x * y).
+# Returns the line without a comment at its end, and without the blanks of clang-format in pointers
+# that it takes for multiplications: (struct x * y).
 function code(text)
 {
 	sub(/[ \t]*\/\*.*\*\/[ \t]*$/, "", text)
@@ -19,7 +19,7 @@ function code(text)
 	return text
 }
 
-# Does a statement, a block or a label end before line n?
+# True if a statement, a block or a label ends before line n.
 function begins(n,	before)
 {
 	while (--n > 0 && line[n] ~ /^[ \t]*(\/?\*.*)?$/)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# The host's tools. A bare Debian machine has none of them; one that has them
-# all is not touched (no apt-get update on every run). Arguments: packages that only
-# one of the rig's commands needs.
+# The host's tools. A bare Debian machine has none of them; a machine with all of them is not
+# changed (no apt-get update on every run). Arguments: packages that only one command of the rig
+# needs.
 
 HOST_PACKAGES=(qemu-system-x86 mmdebstrap busybox-static cpio kmod zstd
 	       xz-utils iproute2 util-linux procps e2fsprogs make)
@@ -12,7 +12,7 @@ missing_packages()
 {
 	local p
 	for p in "${HOST_PACKAGES[@]}" "$@"; do
-		# The format's ${...} belongs to dpkg-query.
+		# dpkg-query expands the format's ${...}.
 		# shellcheck disable=SC2016
 		[[ $(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null) == installed ]] ||
 			echo "$p"

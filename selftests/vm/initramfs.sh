@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# The smallest thing that can mount the real root: busybox, the modules for disks and
-# 9p over virtio, ext4 and overlayfs, and guest/initramfs-init.
+# The minimum that can mount the real root: busybox, the modules for disks and 9p over virtio, ext4
+# and overlayfs, and guest/initramfs-init.
 
 INITRAMFS_MODULES=(virtio_pci 9pnet_virtio 9p overlay virtio_blk ext4)
-# ext4 asks the crypto API for crc32c by name, where there is a module for it.
+# ext4 requests crc32c from the crypto API by name, where it is a module.
 INITRAMFS_OPTIONAL=(crc32c_generic)
 
-# Plain .ko, whatever compression the suite uses (busybox insmod has none).
+# unpack_module FILE: prints it uncompressed, as busybox insmod cannot decompress
 unpack_module()
 {
 	case $1 in
@@ -30,8 +30,8 @@ initramfs_build()
 	cp "$VM_DIR/guest/initramfs-init" "$work/init" &&
 	chmod +x "$work/init" || return 1
 
-	# Dependencies first, in the order in which modprobe would load them;
-	# what is built in has no file.
+	# Dependencies first, in the order in which modprobe would load them. Built-in modules have
+	# no file.
 	for m in "${INITRAMFS_OPTIONAL[@]}" "${INITRAMFS_MODULES[@]}"; do
 		modprobe -d "$KERNEL_ROOT" -S "$KVER" --show-depends "$m" ||
 			[[ " ${INITRAMFS_OPTIONAL[*]} " == *" $m "* || $KERNEL ]] ||

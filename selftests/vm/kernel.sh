@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Which kernel: Debian's, which is in the suite's tree, or, with KERNEL=NAME, one
-# that is built here from Debian's source with NAME.config. That is kept in the
-# cache, outside of any checkout, under a name that says what it was made from.
+# The kernel: Debian's, in the suite's tree, or, with KERNEL=NAME, one that is built from Debian's
+# source with NAME.config. The latter is kept in the cache, outside of any checkout, with a hash of
+# its sources in its name.
 
-# What the source needs to be built with, beyond what is in the tree.
+# Packages that the build of the kernel needs beyond those in the tree
 KERNEL_PACKAGES=(flex bison bc libelf-dev xz-utils)
 
 kernel_key()
 {
 	{
-		# The compiler's version, and that of Debian's kernel, which
-		# is the source's.
+		# The versions of the compiler and of Debian's kernel, which is that of the source
 		dpkg-query --admindir "$TREE/var/lib/dpkg" -W gcc linux-image-amd64
 		cat "$TREE/rig/kver" "$KERNEL_CONFIG" "$VM_DIR/kernel-in-tree"
 	} | sha256sum | cut -c1-12
 }
 
-# kernel_build ROOT: lib/modules, as in a tree, with what modules are built
-# against; boot; kver.
+# kernel_build ROOT: makes lib/modules with the build directory for modules, as in a tree, and boot
+# and kver
 kernel_build()
 {
 	local root=$1 work=$1.work.$$ log=$1.log rc=0
@@ -30,14 +29,14 @@ kernel_build()
 	mkdir -p "$work"/{src,upper,overlay} &&
 	cp "$KERNEL_CONFIG" "$work/src/config" &&
 	cp "$VM_DIR/kernel-in-tree" "$work/src/" || return 1
-	# The packages are installed into a layer that is thrown away.
+	# Packages go into a layer that is removed afterwards.
 	TREE_LAYER=$work in_tree "$TREE" "$work/src src" -- \
 		nice -n 10 bash /src/kernel-in-tree "$(<"$TREE/rig/kver")" \
 		"${KERNEL_PACKAGES[@]}" > "$log" 2>&1 </dev/null || rc=$?
 	if ((rc)); then
 		tail -n 30 "$log" >&2
 	else
-		# The rename is the moment from which it counts as good.
+		# A kernel is complete once it has this name.
 		mv "$work/src/root" "$root" || rc=1
 	fi
 	rm -rf --one-file-system "$work"
@@ -54,8 +53,8 @@ kernel_paths()
 	KERNEL_ROOT=$SUITE_DIR/kernel-$KERNEL-$(kernel_key)
 }
 
-# Sets KERNEL_ROOT (below it are lib/modules/$KVER and boot/vmlinuz-$KVER), KVER,
-# and KERNEL_BINDS, which shows the modules to what is built in the tree.
+# Sets KERNEL_ROOT (with lib/modules/$KVER and boot/vmlinuz-$KVER), KVER, and KERNEL_BINDS, which
+# mounts the modules for builds in the tree.
 kernel()
 {
 	kernel_paths

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# "rig lint": the checkers, with the suite's versions of them, inside its tree and a
-# layer over it. Silence is success.
+# "rig lint": the checkers in the suite's versions, inside its tree and a layer over it. They print
+# nothing on success.
 
-# What the guest's root does not need to have.
+# Tools that the guest's root does not need
 LINT_TOOLS=(codespell coccinelle clang-format)
 
 # lint_in_tree CHECKER FILE...
@@ -15,9 +15,9 @@ lint_in_tree()
 		bash /src/selftests/vm/lint-in-tree "$KVER" "$@"
 }
 
-# Manual pages. What mandoc says about pages of other packages, which need not be
-# installed, about sections that not every system has (3ep), and .Os of other systems
-# is nothing to mend. Pages that only name another one are not looked at.
+# Manual pages. Ignore mandoc's messages about pages of other packages, which need not be installed,
+# about sections that not every system has (3ep), and about .Os of other systems. Skip pages that
+# only refer to another one.
 lint_pages()
 {
 	local page said
@@ -30,7 +30,7 @@ lint_pages()
 	[[ -z $said ]] || { echo "$said"; return 1; }
 }
 
-# lint_tree SCRIPT: its failures, and how it ended
+# lint_tree SCRIPT: prints its failures, and returns its status
 lint_tree()
 {
 	local rc=0 said
@@ -68,7 +68,7 @@ cmd_lint()
 		{ grep -rlE '^#!/bin/(ba)?sh' .; find . -name '*.sh'; } | sort -u)
 	mapfile -t library < <(cd "$LINT_SRC" &&
 		find lib -name '*.[ch]' 2>/dev/null | sort)
-	# Everything, but for measurements and names of others.
+	# Everything except measurements, which contain names of other projects
 	mapfile -t text < <(cd "$LINT_SRC" &&
 		find . -type f ! -path './docs/performance/*' | sort)
 	((!${#kernel[@]})) ||

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# "rig packages": what selftests/packages checks, one script after another. Those
-# that install do it in one layer over the suite's tree, with the compiler at full
-# speed; guests then boot what has been installed there.
+# "rig packages": runs the scripts of selftests/packages one after another. Those that install
+# packages run in one layer over the suite's tree, with the compiler at full speed; guests then boot
+# this layer.
 
 PACKAGES_DIR=/src/selftests/packages
 
-# packages_tap NAME COMMAND...: run one script, keep what it says
+# packages_tap NAME COMMAND...: runs one script, and keeps its output
 packages_tap()
 {
 	local name=$1 out=$RESULTS_TMP/$1.tap rc=0
@@ -21,7 +21,7 @@ packages_tap()
 	! grep -q '^not ok' "$out" || sed 's/^/    | /' "$out" >&2
 }
 
-# installed SCRIPT: in the layer in which packages are installed
+# installed SCRIPT: runs it in the layer in which packages are installed
 installed()
 {
 	TREE_BELOW=$DEB_ARCHIVE TREE_LAYER=$PACKAGES_WORK in_tree "$TREE" \
@@ -29,7 +29,7 @@ installed()
 		bash "$PACKAGES_DIR/$1.sh"
 }
 
-# booted SCRIPT KERNEL: the same, as it is, in a guest
+# booted SCRIPT KERNEL: runs it in a guest that boots this layer
 booted()
 {
 	local script=$1 rc=0
@@ -50,8 +50,8 @@ booted()
 	return "$rc"
 }
 
-# packages_transcript NAME...: the commands of a user and their output, from these results,
-# without apt's messages about each package; it stays among the results
+# packages_transcript NAME...: writes the commands of these results and their output to the file
+# "transcript" of the results, without apt's messages about each package
 packages_transcript()
 {
 	local name
@@ -65,7 +65,7 @@ packages_transcript()
 		> "$RESULTS_TMP/transcript"
 }
 
-# What a guest needs in the layer that it boots.
+# Adds the guest's files to the layer that it boots.
 packages_stage()
 {
 	STAGE=$PACKAGES_WORK/upper

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A plugin of QEMU's: how often the guest executes what, between the marks that
- * selftests/bench has in its code (bench_begin(), bench_end()). Nothing in the guest is
- * disturbed by it, and nothing is sampled: the numbers are exact.
+ * A plugin of QEMU, which counts how often the guest executes each block of code between the
+ * marks in selftests/bench (bench_begin(), bench_end()). It neither disturbs the guest nor
+ * samples: the numbers are exact.
  *
  * -plugin profile.so,out=FILE: FILE gets a block for each pair of marks,
  *
  *	phase N
  *	ADDRESS INSTRUCTIONS
  *
- * with the addresses of translated blocks (hexadecimal), and the instructions that
- * have been executed in them. For profile.py, which knows what is where.
+ * with the addresses of translated blocks (hexadecimal), and the number of instructions
+ * executed in them, for profile.py, which maps addresses to functions.
  *
- * Debian has no header for plugins. What follows is in all versions of QEMU from 4.2
- * on, except where it is said; the rig finds out which version to claim. One virtual
- * CPU, one thread: no locks.
+ * Debian has no header for plugins. All versions of QEMU from 4.2 on have the declarations
+ * below, except where noted; the rig probes for the version to declare. There is one virtual
+ * CPU in one thread, so no locks are needed.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -54,7 +54,7 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb,
 						 size_t i);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
-/* Up to version 2 it returns the bytes, later it copies them. */
+/* Returns the bytes up to version 2, copies them in later versions. */
 uintptr_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to,
 				size_t n);
 
@@ -88,7 +88,7 @@ static bool on;
 static bool copies_data;
 static FILE *out;
 
-/* Code is translated again and again: one block for each address and length. */
+/* QEMU translates code repeatedly: use one block for each address and length. */
 static struct block *find_block(uint64_t address, uint64_t insns)
 {
 	struct block **bucket = &blocks[(address ^ address >> 16) % BUCKETS];
@@ -141,7 +141,7 @@ static void end(unsigned int vcpu, void *data)
 	fflush(out);
 }
 
-/* 0: not a mark */
+/* Returns 0 if it is not a mark. */
 static int which_mark(const struct qemu_plugin_insn *insn)
 {
 	uint8_t bytes[16], which;

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Which QEMU. Emulating several CPUs, one before 8.1 goes on running code that it has
-# translated while another CPU changed it. The kernel changes its own, with breakpoints,
-# whenever a trace event or a static branch is switched on or off: a guest then dies of
-# a breakpoint that is no more in its memory, or runs into it for ever. Where the
-# machine's release has nothing newer, its backports have. These are unpacked into the
-# cache; nothing of the machine is changed.
+# Chooses QEMU. Before 8.1, a QEMU that emulates several CPUs may execute translated code that
+# another CPU has changed meanwhile. The kernel changes its code, with breakpoints, whenever a trace
+# event or a static branch is switched: a guest then dies of a breakpoint that is no longer in its
+# memory, or hits it forever. If the machine's release has nothing newer, its backports have: these
+# are unpacked into the cache, without a change to the machine.
 
 QEMU_SOUND=8.1
 QEMU_BACKPORTS=(qemu-system-x86 qemu-system-common qemu-system-data seabios)
@@ -19,8 +18,8 @@ qemu_is_sound()
 	[[ $version ]] && dpkg --compare-versions "$version" ge "$QEMU_SOUND"
 }
 
-# qemu_unpack TREE: the packages of this machine's release's backports. Their libraries
-# are those of its own QEMU.
+# qemu_unpack TREE: unpacks the packages of the machine's backports. The machine's own QEMU has the
+# libraries that they need.
 qemu_unpack()
 {
 	local tree=$1 work=$1.new codename
@@ -48,7 +47,7 @@ qemu_unpack()
 	rm -rf --one-file-system "$work"
 }
 
-# Sets QEMU_SYSTEM: the program, and where its firmware is.
+# Sets QEMU_SYSTEM: the program, and the path of its firmware.
 qemu()
 {
 	local tree=$CACHE/qemu-backports

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Judge a run from the files that it left in its cell's directory (cell.sh): every TAP line
-# of every test, what tests left behind, the kernel's log of each guest.
+# Judges a run from the files in its cell's directory (cell.sh): every TAP line of every test,
+# leftovers of tests, the kernel's log of each guest.
 
-# splats RESULTS: "test<TAB>line number<TAB>line" for each; on stderr those that
-# are known, with the reason in place of the line
+# splats RESULTS: prints "test<TAB>line number<TAB>line" for each; known ones go to stderr, with the
+# reason in place of the line
 splats()
 {
 	awk -v patterns="$VM_DIR/splat-patterns" \
@@ -13,8 +13,8 @@ splats()
 		"$1/console.log"
 }
 
-# leaks RESULTS: one line for each object that kmemleak found, with what allocated
-# it; known ones as splats() does
+# leaks RESULTS: prints one line for each object that kmemleak found, with its allocating functions;
+# known ones go to stderr, as in splats()
 leaks()
 {
 	[[ ! -f $1/kmemleak ]] || awk '
@@ -42,8 +42,8 @@ leaks()
 		}'
 }
 
-# show_splats RESULTS: the log around each splat, and what kmemleak said, on
-# stderr; fails if any.
+# show_splats RESULTS: prints the log around each splat, and kmemleak's report, to stderr. Fails if
+# there are any.
 show_splats()
 {
 	local results=$1 test line text found=0
@@ -67,24 +67,24 @@ show_splats()
 	return "$found"
 }
 
-# test_verdicts DIR NAME LIMIT: of one run of a test, from its directory in the queue
+# test_verdicts DIR NAME LIMIT: prints those of one run of a test, from its directory in the queue
 test_verdicts()
 {
 	local rc=
 	[[ ! -f $1/rc ]] || read -r rc _ < "$1/rc"
-	# (If the guest died at once there is no output.)
+	# The output is missing if the guest died at once.
 	touch "$1/out"
 	awk -v test="$2" -v rc="$rc" -v limit="$3" -f "$VM_DIR/tap.awk" "$1/out"
 	[[ ! -s $1/after ]] || sed "s|^|fail\t$2\tleft behind: |" "$1/after"
 }
 
-# verdicts DIR: "verdict<TAB>test<TAB>text" for each result of the whole cell
+# verdicts DIR: prints "verdict<TAB>test<TAB>text" for each result of the whole cell
 verdicts()
 {
 	local name limit dir guest run
 	while read -r name limit; do
 		dir=$1/queue/${name//\//_} run=
-		# Those that judge a guest have run once in each.
+		# Tests that judge a guest have run once in each.
 		for dir in "$dir" "$dir".[0-9]*; do
 			[[ -f $dir/name ]] || continue
 			run=1
@@ -107,8 +107,8 @@ verdicts()
 	done
 }
 
-# matrix_table ROWS FAILURES: the table, then what failed, since the end of a log is read
-# first, and the sums. Fails if a cell failed.
+# matrix_table ROWS FAILURES: prints the table, the failures, and the sums. The failures are at the
+# end, as readers begin there. Fails if a cell failed.
 matrix_table()
 {
 	awk -F '\t' '
@@ -138,9 +138,9 @@ matrix_table()
 	}' "$1" "$2"
 }
 
-# report_row DIR [flaky]: a line of the table: suite, kernel, device, tests, passed, failed,
-# skipped, flaky, guests, their seconds and CPU seconds. With "flaky" the failures of DIR
-# count as passed in the end.
+# report_row DIR [flaky]: writes the cell's line of the table: suite, kernel, device, tests, passed,
+# failed, skipped, flaky, guests, their seconds and CPU seconds. With "flaky", the failures of DIR
+# count as passed.
 report_row()
 {
 	local n
@@ -168,8 +168,8 @@ report_row()
 		}' > "$1/row"
 }
 
-# report_times DIRS...: where the time went: the tests that took longest, with the CPU time
-# of their guests meanwhile; all of them in the run's file "times"
+# report_times DIRS...: prints the tests that took longest, with the CPU time of their guests
+# meanwhile, and writes all tests to the run's file "times"
 report_times()
 {
 	local dir
@@ -183,8 +183,8 @@ report_times()
 		awk -F '\t' '{ printf "%8.1f %8.1f  %-20s %s\n", $3, $4, $1, $2 }'
 }
 
-# report DIR: what is to be seen of a cell, into DIR/verdicts, DIR/row and stdout. Fails if
-# anything failed, or nothing ran.
+# report DIR: writes DIR/verdicts and DIR/row, and prints the report of the cell. Fails if a test
+# failed or none ran.
 report()
 {
 	local verdicts=$1/verdicts name dir guest
@@ -212,6 +212,6 @@ report()
 			echo "flaky: guest $(basename "$guest") did not come to its job, and was booted again"
 	done
 	report_row "$1"
-	# Nothing run is not a success.
+	# A run without any pass fails.
 	grep -q '^pass' "$verdicts" && ! grep -q '^fail' "$verdicts"
 }

@@ -1,28 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# One Debian suite as a directory tree: its kernel with headers and compiler
-# (the module is built in it), its rdma-core and rdmacm-utils (the unmodified
-# programs that the module is tested with). The same tree is later the guest's
-# read-only root.
+# A Debian suite as a directory tree: its kernel with headers and compiler (the module is built in
+# it), its rdma-core and rdmacm-utils (the unmodified programs that test the module). The same tree
+# is later the read-only root of the guest.
 
 ROOTFS_PACKAGES=(
-	# the kernel under test and what builds modules and programs for it
+	# the kernel under test, and the tools that build modules and programs for it
 	linux-image-amd64 linux-headers-amd64 gcc ccache make libc6-dev kmod
 	# the stock RDMA user space
 	rdma-core rdmacm-utils perftest ibverbs-utils ibverbs-providers
 	librdmacm-dev libibverbs-dev python3-pyverbs
-	# what the tests use
+	# tools of the tests
 	iproute2 iputils-ping mount procps strace python3 valgrind crun bpftrace
-	# programs of others that run over it
+	# programs that run over rdma_ep
 	fio ucx-utils libfabric-bin openmpi-bin python3-mpi4py libiscsi-bin qemu-system-x86
-	# what "make lint" uses
+	# tools of "make lint"
 	perl sparse shellcheck
 )
-# Not in sid any more
+# sid no longer has these.
 ROOTFS_PACKAGES_STABLE=(librpma-dev)
 
-# Of the suite's kernel source package, only this is unpacked.
+# The files that are unpacked from the suite's kernel source package
 KSELFTEST_FILES=(
 	tools/testing/selftests/lib.mk
 	tools/testing/selftests/kselftest.h
@@ -35,14 +34,14 @@ KSELFTEST_FILES=(
 	drivers/infiniband/sw/siw
 )
 
-# The archive is the one that this machine uses: apt knows, whatever the
-# format of its configuration is. "deb URI SUITE main" lines for $SUITE.
+# Prints "deb URI SUITE main" lines for $SUITE, from the archive of this machine: apt-get prints it
+# for every format of its configuration.
 rootfs_sources()
 {
 	local codename uri release
 	# shellcheck disable=SC1091
 	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-	# The format's $(...) belongs to apt.
+	# apt expands the format's $(...).
 	# shellcheck disable=SC2016
 	apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' \
 			'Created-By: Packages' 2>/dev/null | sort -u |
@@ -59,20 +58,20 @@ rootfs_sources()
 	done | sort -u
 }
 
-# How this machine reaches the archive (proxies, snapshots with an expired
-# Release file) goes for the new tree as well; one option per line.
+# Prints options of this machine's apt, one per line, with which the new tree reaches the archive:
+# proxies, snapshots with an expired Release file.
 rootfs_aptopts()
 {
 	apt-config dump |
 		grep -E '^Acquire::(https?::|Check-|Retries|ForceIPv)[^ ]* "[^"]+";$'
 }
 
-# Runs as mmdebstrap's customize hook, the new tree's path is $1: add what
-# --include cannot.
+# mmdebstrap's customize hook, with the path of the new tree as $1: does the work that --include
+# cannot do.
 rootfs_customize()
 {
 	local tree=$1 kver src
-	# The kernel that linux-image-amd64 brought, and its source package.
+	# The kernel of linux-image-amd64, and its source package
 	kver=$(cd "$tree/lib/modules" && echo *)
 	[[ -L $tree/lib/modules/$kver/build ]] || {
 		echo "no headers for kernel '$kver'" >&2
@@ -89,23 +88,23 @@ rootfs_customize()
 			"${KSELFTEST_FILES[@]/#/$src/}" || return 1
 	rm -rf "$tree/tmp/src"
 
-	# Mount points: the tree is read-only when it is used.
+	# Mount points, as the tree is read-only in use
 	mkdir -p "$tree"/{rig,src,stage,results,var/cache/ccache} \
 		"$tree/lib/modules/$kver/updates" &&
 	echo "$kver" > "$tree/rig/kver" || return 1
 
-	# The guest's init loads what it wants itself.
+	# The guest's init loads all modules itself.
 	rm -f "$tree"/boot/initrd.img-*
 }
 
-# The packages of this suite, a word each
+# The packages of this suite, separated by blanks
 rootfs_packages()
 {
 	echo "${ROOTFS_PACKAGES[*]}$([[ $SUITE == @(sid|unstable) ]] ||
 		printf ' %s' "${ROOTFS_PACKAGES_STABLE[@]}")"
 }
 
-# A tree is named after everything that decides what is in it.
+# The name of a tree has a hash of all that determines its contents.
 rootfs_key()
 {
 	{
@@ -118,8 +117,8 @@ rootfs_make()
 {
 	local tmp=$1 customize=$2 sources=$3 aptopts
 	mapfile -t aptopts < <(rootfs_aptopts)
-	# INITRD: the kernel package need not make an initramfs. unsafe-io: a
-	# half-written tree is thrown away anyway.
+	# INITRD: the kernel package need not make an initramfs. unsafe-io: a failed build removes
+	# the tree.
 	INITRD=No mmdebstrap --variant=apt --architectures=amd64 \
 		--include="$(IFS=,; echo "${ROOTFS_PACKAGES[*]}")" \
 		"${aptopts[@]/#/--aptopt=}" \
@@ -151,7 +150,7 @@ rootfs_build()
 	} > "$tmp.customize"
 	chmod +x "$tmp.customize"
 
-	# Directories that an interrupted build left: nobody else has the lock.
+	# Remove directories of interrupted builds: the lock excludes other rigs.
 	find "$SUITE_DIR" -maxdepth 1 -name 'rootfs-*.new.*' -type d \
 		! -path "$tmp" -exec rm -rf --one-file-system {} +
 
@@ -163,7 +162,7 @@ rootfs_build()
 		rm -rf --one-file-system "$tmp"
 		return "$rc"
 	fi
-	# The rename is the moment from which the tree counts as good.
+	# A tree is complete once it has this name.
 	mv "$tmp" "$tree"
 }
 
@@ -172,7 +171,7 @@ rootfs_image()
 	[[ -f $1.img ]] || image_of "$1" "$1.img"
 }
 
-# Sets TREE; builds it if there is none yet. $TREE.img is for guests.
+# Sets TREE, and builds it if necessary. $TREE.img is for guests.
 rootfs()
 {
 	TREE=$SUITE_DIR/rootfs-$(rootfs_key)

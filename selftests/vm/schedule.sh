@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# "rig check" and "rig matrix": cells (cell.sh), one or all of a list, and a table of
-# their results. Two cells are built at a time. Guests wait more than they compute, so
-# more of them run at a time than there are CPUs. A free place goes to the first cell of
-# the list that has had no guest yet. Once all have had one, it goes to the cell that has
-# most left for each of its guests: cells that are large get more than one.
+# "rig check" and "rig matrix": run cells (cell.sh), one or all of a list, and print a table of
+# their results. Two cells are built at a time. Guests wait more than they compute, so the number of
+# guests exceeds the number of CPUs. A free place goes to the first cell of the list that has had no
+# guest yet. Once all have had one, it goes to the cell with most time left per guest: large cells
+# get more than one.
 
 MATRIX=${MATRIX:-$VM_DIR/cells}
-CELLS=${CELLS:-*}		# of these only those whose name matches
+CELLS=${CELLS:-*}		# the cells of the list whose names match
 MATRIX_SECONDS=${MATRIX_SECONDS:-}	# begin no test after so many; empty: no limit
 JOBS=${JOBS:-$((($(nproc) * 3 + 1) / 2))}		# guests at a time
 BUILDS=2
-# One more guest for a cell costs a boot: only for as many seconds of time limits. A debug
-# kernel's limits are longer, and its boots take longer still, with a scan for leaks.
+# One more guest for a cell costs a boot, and is worth it for as many seconds of time limits. A
+# debug kernel has longer limits, and its boots take longer still, with a scan for leaks.
 WORTH_A_GUEST=2000
 WORTH_A_DEBUG_GUEST=8000
-GUESTS_LOST=3			# guests without a status, after which a cell ends
+GUESTS_LOST=3			# guests that fail, after which a cell ends
 
-# "SUITE DEVICE KERNEL[:OPTION] CPUS PATTERN PAIRS" a line
+# Prints "SUITE DEVICE KERNEL[:OPTION] CPUS PATTERN PAIRS" lines.
 matrix_cells()
 {
 	local suite device kernel cpus pattern pairs
@@ -32,7 +32,7 @@ matrix_cells()
 
 # ---- one cell of the run; DIR is its directory
 
-# cell_left DIR: the seconds, by their limits, of the tests that no guest has begun
+# cell_left DIR: prints the sum of the time limits of the tests that no guest has begun
 cell_left()
 {
 	local name limit left=0
@@ -43,26 +43,26 @@ cell_left()
 	echo "$left"
 }
 
-# cell_lost DIR: how many guests have ended without a status
+# cell_lost DIR: prints the number of guests that have ended with a status other than 0
 cell_lost()
 {
 	find "$1/guests" -name rc -exec grep -Lx 0 {} + 2>/dev/null | wc -l
 }
 
-# cell_over DIR: is there nothing to begin?
+# cell_over DIR: true if no more guest is to begin
 cell_over()
 {
 	[[ -e $1/queue/late ]] || (($(cell_lost "$1") >= GUESTS_LOST)) ||
 		(($(cell_left "$1") == 0))
 }
 
-# ---- the run. JOB_DIR, JOB_KIND: by process; GUESTS: those that run, by directory;
-# NEXT: the number of the last guest, by directory. STATE, by directory: new, building, built,
-# ending, ended.
+# ---- the run. JOB_DIR and JOB_KIND have the process as their key. GUESTS (the number that run),
+# NEXT (the number of the last one) and STATE (new, building, built, ending, ended) have the
+# directory.
 declare -A JOB_DIR=() JOB_KIND=() GUESTS=() NEXT=() STATE=()
 ORDER=()
 
-# job KIND DIR COMMAND...: in a process group of its own, which does not outlive this process
+# job KIND DIR COMMAND...: starts the command in a process group, which ends with this process
 job()
 {
 	local kind=$1 dir=$2
@@ -99,7 +99,7 @@ schedule_begin()
 	done
 }
 
-# schedule_place: the directory of the cell that gets the next guest, if any
+# schedule_place: prints the directory of the cell that gets the next guest, if any
 schedule_place()
 {
 	local dir best='' most=0 left n worth
@@ -144,7 +144,7 @@ schedule_ends()
 	done
 }
 
-# schedule_failed DIR WHY: a cell without results
+# schedule_failed DIR WHY: the cell has no results; the table counts a failure
 schedule_failed()
 {
 	local cell
@@ -153,7 +153,7 @@ schedule_failed()
 	printf '%s\t?\t%s\t0\t0\t1\t0\t0\t0\t0\t0\n' "${cell[0]}" "${cell[1]}" > "$1/row"
 }
 
-# A cell whose turn does not come in time is a skip, and told.
+# A cell that has not begun by the deadline is reported as a skip.
 schedule_late()
 {
 	local dir
@@ -166,7 +166,7 @@ schedule_late()
 	done
 }
 
-# schedule_tell DIR: a cell's report, and once more in "failures" what is read first
+# schedule_tell DIR: prints a cell's report, and appends its failures to the file "failures"
 schedule_tell()
 {
 	local name cell lines
@@ -178,7 +178,7 @@ schedule_tell()
 	done | head -n 20 >> "$RUN/failures"
 }
 
-# Wait until a process has ended, and see to what depends on it.
+# Waits until a process has ended, and updates the state of its cell.
 schedule_wait()
 {
 	local pid rc=0 dir kind
@@ -199,7 +199,7 @@ schedule_wait()
 	esac
 }
 
-# All that runs, if this process is ended itself
+# Ends all jobs, if this process ends.
 schedule_kill()
 {
 	local groups=("${!JOB_DIR[@]}")
@@ -222,7 +222,7 @@ schedule()
 	trap - EXIT
 }
 
-# cpu_ticks: of the machine's CPUs, idle and in all
+# cpu_ticks: prints the ticks of the machine's CPUs, idle and in total
 cpu_ticks()
 {
 	awk '/^cpu / {
@@ -231,7 +231,7 @@ cpu_ticks()
 	}' /proc/stat
 }
 
-# run_cells CELLS KEEP: CELLS are lines as of matrix_cells(); the results are kept as KEEP
+# run_cells CELLS KEEP: runs CELLS, lines of matrix_cells(), and keeps the results as KEEP
 run_cells()
 {
 	local line dir before after rc=0

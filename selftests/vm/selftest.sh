@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Does the rig see failures? Tests that go wrong in every way that it knows,
-# in a real guest, and the verdicts that must come out. No module needed.
+# Tests that the rig sees failures: runs tests with every kind of failure in a real guest, and
+# compares the verdicts. Needs no module.
 
-# fake NAME SECONDS: a test whose script is stdin
+# fake NAME SECONDS: adds a test; stdin is its script
 fake()
 {
 	mkdir -p "$(dirname "$CELL/queue/fakes/$1")"
@@ -81,7 +81,7 @@ fakes()
 	fake too_late 20 <<-'END'
 		echo 1..1; echo ok 1 one
 	END
-	# Those in "debug" begin all the same.
+	# Tests in "debug" begin nevertheless.
 	fake debug/time_again 20 <<-'END'
 		echo 1..1; echo ok 1 one
 	END
@@ -90,7 +90,7 @@ fakes()
 	END
 }
 
-# verdict<TAB>test<TAB>text
+# Prints the expected verdicts, as "verdict<TAB>test<TAB>text".
 fake_verdicts()
 {
 	sed 's/|/\t/g' <<-'END'
@@ -130,7 +130,7 @@ fake_verdicts()
 	END
 }
 
-# A job in a guest of its own; its status must be $1.
+# selftest_job STATUS WHAT JOB: runs a job in its own guest, which must end with STATUS
 selftest_job()
 {
 	local want=$1 rc=0
@@ -147,8 +147,8 @@ selftest_job()
 	fi
 }
 
-# A debug kernel must report every mistake. (lockdep ends with its first report,
-# and with KASAN's.)
+# A debug kernel must report every mistake. The order matters: lockdep is off after its first
+# report, and after one of KASAN.
 mistakes()
 {
 	cat <<-'END'
@@ -161,7 +161,7 @@ mistakes()
 	END
 }
 
-# The last one is kmemleak's, and makes a verdict of a report.
+# The job makes each mistake; the last one is a leak, for kmemleak.
 mistakes_job()
 {
 	echo 'echo clear > /sys/kernel/debug/kmemleak'
@@ -204,7 +204,7 @@ selftest_mistakes()
 	return "$failed"
 }
 
-# selftest_row: the table has one row, for this cell, with the counts of its last line
+# selftest_row: true if the table has one row, for this cell, with the counts of its last line
 selftest_row()
 {
 	local table=$CELL/table
@@ -216,7 +216,7 @@ selftest_row()
 			$1 == "suite" { table = 1 }' "$table") >&2
 }
 
-# selftest_late VERDICT WHAT: does the cell's report have it?
+# selftest_late VERDICT WHAT: true if the cell's report has this verdict
 selftest_late()
 {
 	report "$CELL" >/dev/null
@@ -242,7 +242,7 @@ cmd_selftest()
 	(cell_guest "$CELL" 1 >&2)
 	report "$CELL" > "$CELL/report" &&
 		{ say "WRONG: the report is a success"; failed=1; }
-	# The guest's death is told as well; times and PIDs are not compared.
+	# Leave out the guest's death, times and PIDs.
 	if ! diff <(fake_verdicts) \
 		<(sed -E -e '/\tguest\t/d' -e 's/\[ *[0-9.]+\] //' \
 			-e 's/left: .*/left: SLEEP/' -e 's/(Kernel panic).*/\1/' \
@@ -259,7 +259,7 @@ cmd_selftest()
 		say "WRONG: the table and the last line (<)"
 		failed=1
 	fi
-	# A test that the guest, which died, has not begun is a failure; another guest runs it.
+	# The guest died before it began a test: a failure, until another guest runs the test.
 	rm "$CELL/queue/late"
 	selftest_late "fail	too_late	not run" "what has not begun fails" || failed=1
 	(cell_guest "$CELL" 2 >&2)

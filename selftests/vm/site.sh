@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# "rig site": documents and manual pages as a static site (docs/site/render). Installs
-# the programs for that on the host; builds and boots nothing.
+# "rig site": documents and manual pages as a static site (docs/site/render). Installs the necessary
+# programs on the host; builds and boots nothing.
 
-# The path of a kernel's kernel-doc, which is a Perl script up to Linux 6.12.
+# Prints the path of a kernel-doc that is a Perl script, as up to Linux 6.12.
 kernel_doc()
 {
 	local doc
@@ -20,7 +20,7 @@ cmd_site()
 {
 	local HOST_PACKAGES=(make mandoc pandoc perl)
 	host_packages
-	# A tree of the rig has one.
+	# A tree of the rig has such a kernel-doc.
 	kernel_doc > /dev/null || { need_root; rootfs; }
 	KERNEL_DOC=$(kernel_doc) || die "no kernel-doc: use SUITE=bookworm"
 	export KERNEL_DOC

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Which files are the source, and a copy of them to build in: what is being
-# worked on, with uncommitted changes, but without what a build left behind.
+# The list of source files and a copy of them to build in: the work tree with uncommitted changes,
+# without build products.
 
-# NUL-terminated paths below $TOP. Without git (a release tarball, a bare
-# machine) everything that is not obviously a build product.
+# Prints NUL-terminated paths below $TOP. Without git (a release tarball, a bare machine), these are
+# all files except obvious build products.
 source_files()
 {
 	if [[ -e $TOP/.git ]] && git -C "$TOP" rev-parse --git-dir &>/dev/null; then
@@ -31,9 +31,9 @@ source_hash()
 		sha256sum | cut -c1-16
 }
 
-# source_sync DIR: make DIR's source files equal to $TOP's. Only what differs
-# is written, so make rebuilds only that; times cannot be trusted for this
-# (switching branches back makes files older).
+# source_sync DIR: makes the source files of DIR equal to those of $TOP. It writes only files that
+# differ, so that make rebuilds only these. Times do not count: switching branches makes files
+# older.
 source_sync()
 {
 	local dir=$1 f
@@ -51,7 +51,7 @@ source_sync()
 			[[ ! -x $dir/$f ]] || chmod -x "$dir/$f"
 		fi
 	done < <(source_files)
-	# A file that is gone must be gone here as well.
+	# Remove files that the source no longer has.
 	if [[ -f $dir.files ]]; then
 		while IFS= read -r -d '' f; do
 			[[ -n ${want[$f]:-} ]] || rm -f "$dir/$f"

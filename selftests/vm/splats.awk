@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The guest's kernel log -> "test<TAB>line number<TAB>line" for the first splat
-# of each test ("-" is the time outside of any test). A report that is known to
-# be another's is passed over, and goes to stderr, with the reason in place of
-# the line.
+# Reads the guest's kernel log, and prints "test<TAB>line number<TAB>line" for the first splat of
+# each test ("-" outside of any test). A report of the list of known ones goes to stderr instead,
+# with its reason in place of the line.
 #
-# A test that provokes a warning announces it, and looks for it itself: no warning
-# is a splat between the lines "rig: splats expected" and "rig: splats over" in the
-# log. Anything worse is.
+# A test that provokes a warning announces it, and checks for it itself: between the lines "rig:
+# splats expected" and "rig: splats over" of the log warnings are no splats. Worse reports are.
 #
-# Variables: patterns (file of regular expressions, one a line), known (file of
-# "first line<TAB>another line of the report<TAB>reason", the first two regular
-# expressions).
+# Variables: patterns (a file of regular expressions), known (a file of "first line<TAB>another line
+# of the report<TAB>reason" lines, the first two regular expressions).
 
 BEGIN {
 	while ((getline line < patterns) > 0)
@@ -37,7 +34,7 @@ function splat()
 	candidate = 0
 }
 
-# The last line of a report, which depends on who reports.
+# True for the last line of a report, which depends on the kind of report.
 function ends(line)
 {
 	if (begin ~ /KASAN/)
@@ -49,7 +46,7 @@ function ends(line)
 
 { sub(/\r$/, "") }
 
-# Within a report that may be known; it is not if it has no end.
+# Within a report that may be a known one. A report without an end is not.
 candidate {
 	if ($0 ~ other[candidate])
 		found = 1
@@ -73,7 +70,7 @@ candidate {
 /rig: splats expected/ { expected = 1 }
 /rig: splats over/ { expected = 0 }
 
-# (lockdep's are not "at" a line.)
+# Warnings of lockdep have no "at", and count.
 expected && /WARNING: (.* )?at |Call Trace:/ { next }
 
 $0 ~ re && !candidate {

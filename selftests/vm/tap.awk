@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# One test's TAP output -> one "verdict<TAB>test<TAB>text" line for each result,
-# verdict being pass, fail or skip. What a test program gets wrong about itself
-# (no plan, plan not met, silent death, skip without a reason) is a "fail" line
-# of its own.
+# Converts the TAP output of one test to one "verdict<TAB>test<TAB>text" line for each result, with
+# the verdict pass, fail or skip. Errors of the test program itself (no plan, plan not met, silent
+# death, skip without a reason) are additional "fail" lines.
 #
-# Variables: test (its name), rc (exit status, empty if it never ended), limit
-# (its time limit in seconds).
+# Variables: test (its name), rc (exit status, empty if it did not end), limit (its time limit in
+# seconds).
 
 function result(verdict, text)
 {
@@ -14,7 +13,7 @@ function result(verdict, text)
 	count[verdict]++
 }
 
-# The text after "# SKIP", or "" if there is none.
+# Returns the text after "# SKIP", or "".
 function skip_reason(line)
 {
 	if (!match(line, /# *[Ss][Kk][Ii][Pp]/))

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# For everything that runs in the guest: the network, the software RDMA device
-# on it, and what the kernel holds for RDMA programs. Sourced.
+# Functions for all scripts in the guest: the network, the software RDMA device on it, and the
+# kernel's RDMA objects. Sourced.
 
-# The device and its addresses, for tests and scripts.
+# The device and its addresses, for tests and scripts
 DEVICE=${DEVICE:-rxe}
 export RDMA_DEV=${DEVICE}0 RDMA_NETDEV=veth0
 export RDMA_ADDR=10.42.0.1 RDMA_ADDR6=fd42::1
 
-# wait_for SECONDS COMMAND...: until it succeeds, at most that long on an idle machine:
-# three times that, as several guests share a CPU, and more on a kernel that is slow.
+# wait_for SECONDS COMMAND...: waits until the command succeeds, at most three times the SECONDS of
+# an idle machine, as several guests share a CPU, and more on a slow kernel
 wait_for()
 {
 	local end=$((SECONDS + 3 * $1 * ${TEST_SCALE:-1})) pause=1
@@ -22,15 +22,15 @@ wait_for()
 	done
 }
 
-# nap SECONDS: sleep(1) without a process, which costs an emulated guest 50 ms of a CPU
+# nap SECONDS: sleep(1) without a process, which would cost an emulated guest 50 ms of a CPU
 nap()
 {
 	[[ ${NAP_FD:-} ]] || exec {NAP_FD}<> <(:)
 	read -rt "$1" -u "$NAP_FD" || :
 }
 
-# One end of a veth pair carries the addresses: both software devices work on
-# it, and nothing else of the guest's network is involved.
+# One end of a veth pair has the addresses: both software devices work on it, independent of the
+# rest of the guest's network.
 setup_network()
 {
 	modprobe veth &&
@@ -48,14 +48,14 @@ has_gid()
 		grep -q 'ffff:0a2a:0001'
 }
 
-# add_device [rxe|siw]: nothing else; a program needs rdma_ep to use it. (rxe
-# brings ib_uverbs along, whose code for registered memory it uses.)
+# add_device [rxe|siw]: adds the device only; programs can use it only through rdma_ep. (rxe loads
+# ib_uverbs, whose code for registered memory it uses.)
 add_device()
 {
 	local kind=${1:-$DEVICE}
 	case $kind in
 	rxe)
-		# On 6.1 rxe asks the crypto API for crc32 by name.
+		# On 6.1 rxe requests crc32 from the crypto API by name.
 		modprobe -q crc32_generic
 		modprobe rdma_rxe || return 1 ;;
 	siw)
@@ -71,22 +71,21 @@ add_device()
 	}
 }
 
-# setup_device [rxe|siw]: with what the stock libraries need
+# setup_device [rxe|siw]: adds the device, and loads the modules of the stock libraries
 setup_device()
 {
 	modprobe -a ib_uverbs rdma_ucm && add_device "$@"
 }
 
-# The usual beginning of a job.
+# The usual beginning of a job
 setup_rdma()
 {
 	setup_network && setup_device "$@"
 }
 
-# What the kernel holds for RDMA users: the number of objects of each kind, in
-# one line. Numbers, because the core's own objects (the GSI QP, its CQ and PD)
-# are among them and stay. Without the device's index, which is a new one when a
-# test has made the device anew.
+# Prints the number of RDMA objects of each kind in the kernel. These are numbers, because they
+# include the core's own objects (the GSI QP, its CQ and PD), which stay. The output is without the
+# device's index, which changes when a test creates the device again.
 rdma_objects()
 {
 	local line
@@ -95,7 +94,7 @@ rdma_objects()
 	done < <(rdma resource show)
 }
 
-# Pages that RDMA (or anybody else) has pinned and not released.
+# Prints the number of pinned pages of the whole system.
 pinned_pages()
 {
 	local name value n=0

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mistakes on demand: "insmod provoke.ko what=NAME" makes one, and fails to load.
- * For the rig's test of itself: does a debug kernel report each, and does the rig
- * see it?
+ * Mistakes on demand: "insmod provoke.ko what=NAME" makes one, and fails to load. The self-test
+ * of the rig checks that a debug kernel reports each, and that the rig sees the report.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -39,7 +38,7 @@ static void provoke_out_of_bounds(void)
 	kfree(p);
 }
 
-/* Each order alone is fine, and no thread ever waits. */
+/* Each order alone is fine, and no thread waits. */
 static void provoke_lock_order(void)
 {
 	static DEFINE_MUTEX(a);
@@ -65,7 +64,7 @@ static void provoke_sleep_in_atomic(void)
 	spin_unlock(&lock);
 }
 
-/* Several: a stale copy of the last pointer may be left somewhere. */
+/* Several objects, as a stale copy of the last pointer may remain in memory. */
 static void provoke_leak(void)
 {
 	int i;
@@ -118,7 +117,7 @@ static int __init provoke_init(void)
 	for (i = 0; i < ARRAY_SIZE(mistakes); i++) {
 		if (!strcmp(what, mistakes[i].name)) {
 			mistakes[i].fn();
-			return -EAGAIN;		/* next, please */
+			return -EAGAIN;		/* so that the next insmod works */
 		}
 	}
 	return -EINVAL;
