@@ -336,11 +336,11 @@ static int mount_9p(struct p9_client *client, const char *addr, u16 port)
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->pending);
 	client->trans = conn;
+	/* on_end() may disconnect the client before p9_connect() returns. */
+	client->status = Connected;
 	ret = p9_connect(conn, current->nsproxy->net_ns, addr, port);
-	if (!ret) {
-		client->status = Connected;
+	if (!ret)
 		return 0;
-	}
 	client->trans = NULL;
 	kfree(conn);
 	return ret;
