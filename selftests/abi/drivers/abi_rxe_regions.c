@@ -133,12 +133,12 @@ TEST_F_TIMEOUT(rxe, destroy_own_requester_fast, 200)
 /* A QP's packets may be at any of its former peers, so the number of those is limited. */
 TEST_F(rxe, destroy_after_many_peers_fast)
 {
-	struct rdma_ep_qp_init qp, peer[17];
+	struct rdma_ep_qp_init qp, peer[18];
 	struct ib_uverbs_qp_attr attr;
 
 	SKIP_IF(!can_read_huge(self), "packets do not know who sent them here");
 	OK(create_qp(self, QPT_RC, self->cq, &qp));
-	for (int i = 0; i < 17; i++)
+	for (int i = 0; i < 18; i++)
 		OK(create_qp(self, QPT_RC, self->cq, &peer[i]));
 	for (int i = 0; i < 17; i++) {
 		OK(abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
@@ -152,7 +152,7 @@ TEST_F(rxe, destroy_after_many_peers_fast)
 	/* QPs of other machines may have the same numbers. */
 	OK(abi_qp_state(&self->s, qp.qp, QPS_RESET));
 	OK(abi_qp_init(&self->s, qp.qp, QPT_RC, 0));
-	abi_rtr_attr(&self->s, peer[2].qp_num, &attr);
+	abi_rtr_attr(&self->s, peer[17].qp_num, &attr);
 	attr.ah_attr.grh.dgid[15] = 77;
 	OK(system(NEIGHBOUR("replace")));
 	EXPECT_EQ(0, abi_modify_qp(&self->s, qp.qp, &attr));

@@ -117,6 +117,8 @@ TEST_F(fault, failed_default_context_retried)
 	}
 	OK(mock_fail("alloc_pd", 0, 0, 0));
 	EXPECT_EQ(0, mock_read_key("count", "pd"));
+	EXPECT_EQ(0, abi_open(&s));
+	abi_close(&s);
 }
 
 /*
