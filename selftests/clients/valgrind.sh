@@ -33,8 +33,8 @@ expect_no_report()
 	done
 }
 
-# client_case NAME SERVER ARGS... -- CLIENT ARGS...: both under valgrind, or with
-# PLAIN_SERVER=1 only the client
+# client_case NAME SERVER ARGS... -- CLIENT ARGS...: both under valgrind. (A server that sends first
+# and is faster than its client ends the connection on siw: SIW-28.)
 client_case()
 {
 	local name=$1 server=() command
@@ -45,8 +45,7 @@ client_case()
 		shift
 	done
 	shift
-	command=("${server[@]}")
-	[[ -n ${PLAIN_SERVER:-} ]] || under_valgrind server "${server[@]}"
+	under_valgrind server "${server[@]}"
 	start ours server "${command[@]}"
 	wait_for 60 listening_or_gone server
 	under_valgrind client "${@/PORT/$PORT}"
@@ -54,7 +53,7 @@ client_case()
 	finish client
 	both_succeed
 	expect_no_report client
-	[[ -n ${PLAIN_SERVER:-} ]] || expect_no_report server
+	expect_no_report server
 	rm -f "$WORK"/*.valgrind.*
 	end
 }
@@ -77,7 +76,7 @@ client_case rping rping -s -a "$RDMA_ADDR" -p PORT -C 3 -v -- \
 	rping -c -a "$RDMA_ADDR" -p PORT -C 3 -v -V
 client_case "rdma_server, rdma_client" rdma_server -p PORT -- \
 	rdma_client -s "$RDMA_ADDR" -p PORT
-PLAIN_SERVER=1 client_case ucmatose ucmatose -b "$RDMA_ADDR" -p PORT -c 2 -C 1 -S 100 -- \
+client_case ucmatose ucmatose -b "$RDMA_ADDR" -p PORT -c 2 -C 1 -S 100 -- \
 	ucmatose -s "$RDMA_ADDR" -p PORT -c 2 -C 1 -S 100
 test_case verbs_srq
 
