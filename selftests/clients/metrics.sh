@@ -40,7 +40,7 @@ on_pod()
 }
 
 chmod 755 "$WORK"
-[[ -d /sys/fs/cgroup/cgroup.subtree_control || -e /sys/fs/cgroup/cgroup.procs ]] ||
+[[ -e /sys/fs/cgroup/cgroup.procs ]] ||
 	mount -t cgroup2 none /sys/fs/cgroup
 mkdir -p "$CG"
 trap 'rmdir "$CG"; rm -rf "$WORK"' EXIT
