@@ -135,7 +135,7 @@ unmount other
 served
 end
 
-begin "fio verifies what it has written"
+begin "fio writes and verifies"
 serve
 mount_by rdma_ep ours
 timeout 200 fio --eta=never --name=job --directory="$MNT/ours" --size=4m --bs=32k --rw=randrw \
@@ -153,7 +153,7 @@ load()
 }
 
 # Messages of this size have 4 receives.
-begin "readers are killed, as many as requests may be unanswered"
+begin "readers of all requests are killed, and the mount works"
 serve hold
 mount_by rdma_ep ours ,msize=1048576
 echo held > "$FILES/held"

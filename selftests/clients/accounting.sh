@@ -121,7 +121,7 @@ quota=$(<"$QUOTA")
 echo 512 > "$QUOTA"
 trap 'echo "$quota" > "$QUOTA"; rm -rf "$WORK"' EXIT
 
-begin "what is held is charged"
+begin "memory and objects are charged while they are held"
 make_cgroup || problem "cannot make the cgroup"
 PID=$$ look > /dev/null 2>&1
 hold program 1
@@ -146,7 +146,7 @@ expect_status program 0
 wait_for 10 uncharged || problem "still charged: $(<"$CG/rdma.current")"
 end
 
-begin "a CQ more is an object more"
+begin "a CQ is charged as an object"
 hold program 2
 grep -q "^$RDMA_DEV .*hca_object=4 " "$CG/rdma.current" ||
 	problem "charged is $(<"$CG/rdma.current")"
@@ -156,7 +156,7 @@ end
 
 # A CQ needs more than a KiB of structures of rdma_ep. (Some 2000 KiB are the pages of its ring and
 # the kernel's structures of the process.)
-begin "many small CQs are kernel memory"
+begin "many small CQs are charged as kernel memory"
 echo "$RDMA_DEV hca_object=max" > "$CG/rdma.max"
 hold program 1000 1
 more=$((($(stat_of kernel) - kernel) / 1024))
@@ -191,7 +191,7 @@ end
 # A cgroup that is removed with a limit in rdma.max and without charges leaves an entry in the
 # device's list. The kernel follows the entry when it removes the device (6.1: list_del corruption
 # in free_cg_rpool_locked()).
-begin "nothing stays charged"
+begin "all charges end with the session"
 remove_cgroup || problem "the cgroup is in use"
 end
 finish_tests

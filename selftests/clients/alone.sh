@@ -38,7 +38,7 @@ libraries()
 }
 
 # Without this failure, the other cases would prove nothing.
-begin "in front of the real libraries it does not run there"
+begin "run in front of the stock libraries is refused"
 start hidden client rdma-ep-run rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
 finish client 20
 expect_status client 127
@@ -88,14 +88,14 @@ cat "$WORK/client.out" "$WORK/client.err" | grep -q 'Function not implemented' |
 	problem "does not say what is missing"
 end
 
-begin "LD_PRELOAD is left as it is"
+begin "LD_PRELOAD is unchanged"
 got=$(LD_PRELOAD=libgcc_s.so.1 LD_LIBRARY_PATH=/nowhere rdma-ep-run -a -- \
 	env | grep '^LD_' | sort | tr '\n' ' ')
 [[ $got =~ ^LD_LIBRARY_PATH=/[^:]*/rdma_ep:/nowhere\ LD_PRELOAD=libgcc_s.so.1\ $ ]] ||
 	problem "the environment is $got"
 end
 
-begin "where it does not have their names it runs nothing"
+begin "run without the libraries' names is refused"
 mkdir "$WORK/bin" &&
 	cp "$(ldconfig -p | sed -n 's/.*librdma_ep[.]so[.]1 .*=> //p' | head -n 1)" \
 		"$(command -v rdma-ep-run)" "$WORK/bin/"
@@ -107,7 +107,7 @@ client stock "$WORK/bin/rdma-ep-run" echo running
 expect_lines client 1 running
 end
 
-begin "options in any order, and none that there is not"
+begin "options are accepted in any order, unknown ones refused"
 client stock rdma-ep-run -a --help
 expect_status client 0
 expect_lines client 1 '^usage: '

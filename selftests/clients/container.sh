@@ -312,7 +312,7 @@ remove_networks()
 
 not_on_stock "containers"
 
-begin "what the containers need, and the kernel without ib_uverbs and rdma_ucm"
+begin "containers are set up, ib_uverbs and rdma_ucm unloaded"
 chmod 755 "$WORK"
 make_image || problem "cannot make $WORK/image"
 make_linked || problem "cannot make $WORK/linked"
@@ -331,7 +331,7 @@ devinfo_case c1 siw1 siw2
 memlock_case c1 10.43.0.1
 doctor_case
 
-begin "nothing has loaded ib_uverbs or rdma_ucm meanwhile"
+begin "ib_uverbs and rdma_ucm are still not loaded"
 no_stock_modules || problem "they are loaded"
 remove_networks || problem "cannot remove the network namespaces"
 add_device || problem "cannot make $RDMA_DEV"

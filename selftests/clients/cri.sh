@@ -284,7 +284,7 @@ remove_pod client
 remove_pod server
 end
 
-begin "a pod may not register more than its cgroup"
+begin "a pod that exceeds its cgroup's limit is refused"
 echo "/kubepods/*/* pinned=32K memlock=quota" > "$RULES"
 pod client "${RPING[@]}" -c -p "$PORT" -S 60000
 finish_pod client 12	# ENOMEM
@@ -292,7 +292,7 @@ expect_error client "reg_mr failed"
 remove_pod client
 end
 
-begin "without a rule, RLIMIT_MEMLOCK 0 is the limit"
+begin "RLIMIT_MEMLOCK 0 applies without a rule"
 echo " " > "$RULES"
 pod client "${RPING[@]}" -c -p "$PORT"
 finish_pod client 1	# EPERM, as no memory at all may be locked

@@ -60,7 +60,7 @@ else
 	run_case ours stock "$WORK/hello.rdma"
 fi
 
-begin "without a server it says why"
+begin "client without a server prints the reason"
 client linked "$WORK/hello" "$RDMA_ADDR"
 expect_status client 1
 grep -qxF "rdma_connect: Connection refused" "$WORK/client.err" ||

@@ -213,7 +213,7 @@ finish server
 expect_run server status=0 conns=3 rounds=$((3 * ROUNDS))
 end
 
-begin "endpoints that are not connected"
+begin "unconnected endpoints are created and destroyed"
 kclient mode=create count=$ROUNDS
 finish client
 expect_run client status=0 rounds=$ROUNDS
@@ -330,7 +330,7 @@ bad_case client addr="$RDMA_ADDR" mode=stream depth=16 batch=9
 bad_case server mode=srq conns=4 poll=direct
 bad_case server mode=create
 
-begin "nobody listens"
+begin "a port without a listener refuses"
 kclient mode=rping
 finish client
 expect_run client status=$ECONNREFUSED
@@ -345,7 +345,7 @@ kill -TERM "${pids[server]}"
 finish server
 end
 
-begin "a client that wants something else is rejected"
+begin "a client with other parameters is rejected"
 rejected_case mode=pingpong mode=stream
 end
 

@@ -137,7 +137,7 @@ message()
 
 # ---- cases
 
-begin "rdma_ep can not be unloaded under a module that uses it"
+begin "rmmod rdma_ep fails while a module uses it"
 load_kvs
 expect_idle
 ! rmmod rdma_ep 2>"$WORK/rmmod" || problem "rmmod rdma_ep succeeded"
@@ -145,7 +145,7 @@ grep -q 'in use by: kvs' "$WORK/rmmod" || problem "$(<"$WORK/rmmod")"
 unload_kvs
 end
 
-begin "a server's address that is none, and one of no device, are refused"
+begin "an invalid address and one without a device are refused"
 for address in 10.42 192.0.2.1; do
 	! modprobe kvs listen=$address 2>"$WORK/modprobe" ||
 		problem "modprobe kvs listen=$address succeeded"
@@ -179,7 +179,7 @@ expect_idle
 end
 
 for stack in stock ours; do
-	begin "a client that is a program, $stack, and one in the kernel"
+	begin "a program, $stack, and a kernel client at once"
 	exec 9<>$KVS/client
 	expect_done connect "$RDMA_ADDR" $SERVICE
 	expect_done put "from-kernel" "kernel's"
@@ -203,7 +203,7 @@ expect_load 32 100
 expect_idle
 end
 
-begin "bad messages are answered, and harm nobody"
+begin "bad messages are answered, other clients served"
 malformed=(
 	00 0101	01010001000000			# short
 	"$(message 2 1 1 0 k)"			# version
@@ -234,7 +234,7 @@ expect_load 4 40
 expect_idle
 end
 
-begin "more requests than were granted"
+begin "requests beyond the credits are dropped"
 client stock "$PEER" "$RDMA_ADDR" $SERVICE burst 64
 expect_status client 0
 replies=$(grep -c '^reply$' "$WORK/client.out")
@@ -243,7 +243,7 @@ expect_lines client 0 error
 expect_idle
 end
 
-begin "clients that take no replies keep the others from nothing"
+begin "clients without receives do not delay others"
 for i in {1..20}; do
 	hold "deaf$i" deaf 32
 done
@@ -254,7 +254,7 @@ done
 expect_idle
 end
 
-begin "more clients than the server takes"
+begin "clients beyond the server's limit are rejected"
 echo "$RDMA_ADDR $SERVICE 100 400" 2>"$WORK/write" >$KVS/load &&
 	problem "100 clients were taken"
 grep -q 'Connection refused' "$WORK/write" || problem "$(<"$WORK/write")"

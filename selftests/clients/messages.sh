@@ -53,7 +53,7 @@ mended()
 	expect_status client 0
 }
 
-begin "no module"
+begin "a missing module is named"
 rmmod rdma_ep
 refused plain
 said "rdma_ep: $NODE not found: load the module with \"modprobe rdma_ep\"" "$WORK/said"
@@ -61,7 +61,7 @@ modprobe rdma_ep
 mended plain
 end
 
-begin "a module without those that it needs"
+begin "insmod without the modules below fails"
 rmmod rdma_ep
 modprobe -r rdma_ucm
 modprobe -r rdma_cm 2> "$WORK/used" ||
@@ -73,7 +73,7 @@ modprobe -a rdma_ep rdma_ucm || problem "modprobe does not load it either"
 mended ours
 end
 
-begin "a node that is not for everybody"
+begin "a node without permission is named"
 chmod 600 "$NODE"
 refused user
 said "rdma_ep: $NODE: permission denied: it must be readable and writable for you" \
@@ -82,7 +82,7 @@ chmod 666 "$NODE"
 mended user
 end
 
-begin "no device"
+begin "a missing device is named"
 rdma link delete "$RDMA_DEV"
 refused plain
 said "No RDMA devices were detected" "$WORK/said"
@@ -92,15 +92,15 @@ mended plain
 end
 
 if [[ $DEVICE == siw ]]; then
-	skip "nobody listens" "rping does not end where rdma_connect(3) says so itself"
+	skip "a port without a listener refuses" "rping does not end where rdma_connect(3) says so itself"
 else
-	begin "nobody listens"
+	begin "a port without a listener refuses"
 	refused plain
 	said "RDMA_CM_EVENT_REJECTED, error 8" "$WORK/said"
 	end
 fi
 
-begin "an address that no device leads to"
+begin "an address without a device is named"
 # (Without ARP, no neighbour is resolved.)
 ip link add nowhere type veth peer name nowhere1 && ip link set nowhere1 up
 ip addr add 10.44.0.1/24 dev nowhere
@@ -110,13 +110,13 @@ said "RDMA_CM_EVENT_ADDR_ERROR, error -19" "$WORK/said"
 ip link delete nowhere
 end
 
-begin "registered memory"
+begin "an exceeded RLIMIT_MEMLOCK is named"
 refused user "$RDMA_ADDR" 60000
 said "reg_mr failed" "$WORK/said"
 expect_status client 12
 end
 
-begin "a quota of the module"
+begin "an exceeded quota of the module is named"
 dmesg > "$WORK/before"
 with_parameter session_max_objects 2 refused user
 said "error -122" "$WORK/said"
@@ -125,7 +125,7 @@ said "over its limit session_max_objects" "$WORK/log"
 mended user
 end
 
-begin "a module that is in use"
+begin "rmmod of a module in use is refused"
 server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -C 1
 ! rmmod rdma_ep 2> "$WORK/said" || problem "it is unloaded"
 said "Module rdma_ep is in use" "$WORK/said"
@@ -134,7 +134,7 @@ rdma-ep status | grep -Eq "^[0-9]+ +${pids[server]} +rping " ||
 terminate server
 end
 
-begin "no library"
+begin "a missing library is named"
 mkdir "$WORK/bin" && cp "$(command -v rdma-ep-run)" "$WORK/bin/"
 sed -i 's|^installed_libdir=.*|installed_libdir=/nowhere|' "$WORK/bin/rdma-ep-run"
 ! "$WORK/bin/rdma-ep-run" true > "$WORK/said" 2>&1 || problem "it runs something"

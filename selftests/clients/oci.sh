@@ -93,7 +93,7 @@ refused_case()
 
 # ---- the tests
 
-begin "what engines demand of a CDI specification"
+begin "the CDI specification meets the engines' rules"
 refused=0
 for edit in 'del s["cdiVersion"]' 'del s["kind"]' 's["kind"] = "rdma_ep"' \
 		's["devices"] = []' 's["device"] = 1' 's["devices"] *= 2' \

@@ -84,7 +84,7 @@ terminate client
 finish server
 end
 
-begin "a session that is inherited is one"
+begin "an inherited session is listed once"
 python3 - <<'END' &
 import os, time
 os.open("/dev/infiniband/rdma_ep", os.O_RDWR)
@@ -130,7 +130,7 @@ sys.exit(any(ord(c) < 32 and c not in "\n\t" or 127 <= ord(c) < 160 for c in tex
 		"$1" || problem "$1 has something else than printable text"
 }
 
-begin "names that are no text are escaped"
+begin "names with control characters are escaped"
 start ours named python3 "$WORK/name.py" "$RDMA_DEV" 1
 wait_for 20 named_ready
 running named || problem "the program does not run"

@@ -113,7 +113,7 @@ EVENTS="accept bind_addr cm_event connect disconnect establish id_create id_dest
 listen over_limit poll post refuse reject resolve_addr resolve_route session_adopt
 session_close session_export session_open wc_error"
 
-begin "the events that there are"
+begin "all events are listed"
 for event in $EVENTS; do
 	[[ -e $TRACING/events/rdma_ep/rdma_ep_$event/enable ]] ||
 		problem "no event $event"
@@ -128,7 +128,7 @@ grep -lE '%p[^I]|%px|\*' "$TRACING"/events/rdma_ep/*/format > "$WORK/pointers"
 "${NOBODY[@]}" cat "$TRACING/trace" > /dev/null 2>&1 && problem "anybody can read them"
 end
 
-begin "events that are off"
+begin "disabled events are not traced"
 off
 echo > "$TRACING/trace"
 ping_pair $PINGS 1000
@@ -218,7 +218,7 @@ end
 
 # IB: the peer's CM has no such service. iWARP: TCP reports it at once, and a thread of rping then
 # waits forever.
-begin "a connection that nobody wants"
+begin "a refused connection is traced"
 on
 start ours client rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
 if [[ $DEVICE == siw ]]; then
@@ -363,7 +363,7 @@ grep -qF "$want" "$WORK/refusals" || problem "no '$want': $(< "$WORK/refusals")"
 end
 
 # rdma-ep-trace waits for its own mark in the trace.
-begin "rdma-ep-trace where marks are off"
+begin "rdma-ep-trace works while marks are off"
 echo nomarkers > /sys/kernel/tracing/trace_options
 timeout $((20 * ${TEST_SCALE:-1})) rdma-ep-trace cm true > "$WORK/cm" ||
 	problem "exit status $?"
@@ -378,7 +378,7 @@ traced()
 	printf '%s\n' "$@" | rdma-ep-trace -f - "$report" 2> "$WORK/lost"
 }
 
-begin "rdma-ep-trace of what is not as usual"
+begin "rdma-ep-trace shows unusual events"
 post="rdma_ep_post: session=3 qp=1 srq=0 opcode=RDMA_READ num=1 posted=1"
 traced posts "       a-1 [000] d..1.  1.000001: $post bytes=1234567890 ret=0" \
 	     "       a-1 [000]  1.000002: $post bytes=1234567890 ret=0" \
@@ -419,7 +419,7 @@ grep -Eq "^3 +1 accept .* DISCONNECTED +- +100.000 +2000.000 +a-1$" "$WORK/cm" |
 	problem "a reject that fails: $(tail -n 1 "$WORK/cm")"
 end
 
-begin "rdma-ep-trace whose terminal goes away"
+begin "rdma-ep-trace ends with its terminal"
 rdma-ep-trace raw > /dev/null 2>&1 &
 tracer=$!
 tracer_is_on()
@@ -433,7 +433,7 @@ wait "$tracer" || problem "exit status $?"
 none_left
 end
 
-begin "rdma-ep-trace raw, until it is told to end; and usage"
+begin "rdma-ep-trace raw ends by SIGTERM; usage"
 rdma-ep-trace raw > "$WORK/raw" 2> /dev/null &
 tracer=$!
 wait_for 20 tracer_is_on || problem "it does not begin to trace"

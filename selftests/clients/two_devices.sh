@@ -166,7 +166,7 @@ fi
 hidden_case()
 {
 	local stack=$1
-	begin "devices of another network namespace are not seen, $stack"
+	begin "devices of another network namespace are hidden, $stack"
 	start "$stack" devices ip netns exec side1 ibv_devices
 	finish devices
 	expect_status devices 0

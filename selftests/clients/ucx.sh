@@ -34,7 +34,7 @@ info()
 }
 
 if [[ -z ${STOCK:-} ]]; then
-	begin "ucx_info -d finds what it finds on the stock libraries"
+	begin "ucx_info -d prints the same as on the stock libraries"
 	info stock
 	info ours
 	grep -q "Device: $RDMA_DEV:1" "$WORK/info-stock.out" ||

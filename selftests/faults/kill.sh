@@ -33,7 +33,7 @@ killed_and_unloaded()
 fault "SIGKILL at random moments, rmmod rdma_ep refused" killed
 
 # (A bystander would hold the module.)
-begin "SIGKILL, and rmmod rdma_ep in the same moment"
+begin "SIGKILL and rmmod rdma_ep at once"
 rounds killed_and_unloaded
 end
 finish_tests

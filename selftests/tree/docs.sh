@@ -131,6 +131,6 @@ awk -F ' *[|] *' -v scripts="$(cd "$TOP/selftests/clients" && echo *.sh)" '
 				print i " has no reason"
 		}
 	}' "$TOP/docs/programs/clients.md" > "$WORK/bad"
-result "programs have scripts, examples that do not run a reason" "$WORK/bad"
+result "programs have scripts, examples without a script a reason" "$WORK/bad"
 
 finish_checks

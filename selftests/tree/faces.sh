@@ -72,5 +72,5 @@ result "kernel consumers get to rdma_cm only through the engine" \
 		"$kmod"/ulp/*.[ch]
 	grep -nE '#include.*(chardev|ulp)' "$kmod"/engine/*.[ch]
 } > "$WORK/above"
-result "the engine knows neither face, and no user space" "$WORK/above"
+result "the engine uses neither face nor user space" "$WORK/above"
 finish_checks

@@ -39,7 +39,7 @@ expect()
 
 lacks "$KDIR" > "$WORK/out"
 echo "status 0" | diff - "$WORK/out" > "$WORK/bad"
-result "kernel_that_has_all_is_not_complained_about" "$WORK/bad"
+result "complete_kernel_has_no_message" "$WORK/bad"
 
 # A copy of the kernel's files that the tests change
 mkdir -p "$WORK/kdir/include/config"

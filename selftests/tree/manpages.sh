@@ -21,7 +21,7 @@ mkdir "$WORK/out"
 		-v header="$TOP/uapi/rdma/rdma_ep.h" "$MAN/rdma_ep.4.in" ||
 		echo "ioctls.awk: $?"
 } > "$WORK/bad" 2>&1
-result "the pages can be made" "$WORK/bad"
+result "the pages are generated" "$WORK/bad"
 
 # ---- the functions
 
@@ -54,7 +54,7 @@ sed -n 's/^\t\t\([a-z_0-9]*\);$/\1/p' "$TOP/lib/librdma_ep.map" | sort -u \
 	comm -13 "$WORK/functions" "$WORK/map" | sed 's/$/: no page (map)/'
 	comm -23 "$WORK/functions" "$WORK/known" | sed 's/$/: no such function/'
 } > "$WORK/bad"
-result "every function has a page, and nothing else has" "$WORK/bad"
+result "every function has a page, and every page a function" "$WORK/bad"
 
 awk -v pages="$WORK/pages" '
 	FILENAME == pages { wanted[$1, $2] = 1; next }
@@ -89,7 +89,7 @@ result "every page has its sections, and all prototypes" "$WORK/bad"
 	grep -oh '[a-z_0-9]*(3ep)' "$MAN"/pages/*.txt | sed 's/(3ep)//'
 	sed -n 's/^\.Xr \([a-z_0-9]*\) 3ep.*/\1/p' "$MAN"/*.[0-9]* "$TOP"/tools/*.1
 } | sort -u | comm -23 - "$WORK/functions" > "$WORK/bad"
-result "pages of section 3ep that are referred to exist" "$WORK/bad"
+result "references to section 3ep exist" "$WORK/bad"
 
 # "FUNCTION ANSWER" of each measured difference, for the stock library
 awk -F ' *[|] *' '
@@ -122,7 +122,7 @@ awk -v pages="$WORK/pages" -v table="$WORK/table" -v measured="$WORK/measured" '
 	}
 	END { if (!lines) print "no differences at all" }
 	' "$WORK/pages" "$WORK/table" "$WORK/measured" "$WORK/sections" > "$WORK/bad"
-result "what is said to differ is what has been measured" "$WORK/bad"
+result "the listed differences are the measured ones" "$WORK/bad"
 
 # ---- the device
 
@@ -146,7 +146,7 @@ sed -n 's/^\tRDMA_EP_CMD_\([A-Z_]*\).*/\1/p' "$TOP/uapi/rdma/rdma_ep.h" \
 	grep -oE 'RDMA_EP_[A-Z_]+' "$WORK/rdma_ep.4" | grep -v '_$' | sort -u |
 		comm -23 - "$WORK/defined" | sed 's/$/ is not in the header/'
 } > "$WORK/bad"
-result "every command is in rdma_ep(4), and nothing that there is not" "$WORK/bad"
+result "rdma_ep(4) has all commands, and only these" "$WORK/bad"
 
 {
 	grep -qr '^module_param(' "$TOP/kmod" || echo "no parameters"

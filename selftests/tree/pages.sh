@@ -55,12 +55,12 @@ result "every sentence has a row, and tests of its own or a reason" "$WORK/rows"
 
 cut -d ' ' -f 1 "$WORK/table" | sort -u |
 	diff <(tr ' ' '\n' <<< "$PAGES" | sort) - > "$WORK/bad"
-result "all pages are there" "$WORK/bad"
+result "all pages exist" "$WORK/bad"
 
 sed -En 's/^TEST(_F)?\(([a-z]+, )?([a-zA-Z0-9_]+)\)$/\3/p' "$TOP"/selftests/lib/page_*.c |
 	sort > "$WORK/tests"
 sed -n 's/.* //; /^-$/!p' "$WORK/table" | sort | diff - "$WORK/tests" > "$WORK/bad"
-result "its tests are those of page_*.c, each named once" "$WORK/bad"
+result "its tests are those of page_*.c, each once" "$WORK/bad"
 
 grep -Ev '^[a-z_]+_S[0-9][0-9]_[a-z0-9_]+$' "$WORK/tests" > "$WORK/bad"
 result "their names have page, sentence, and what is expected" "$WORK/bad"

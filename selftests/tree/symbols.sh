@@ -58,7 +58,7 @@ awk -F ' *[|] *' '
 	cut -d' ' -f1 "$WORK/inline" | uniq -d
 	uniq -d "$WORK/known"
 } > "$WORK/bad"
-result "the table can be read, each function is there once" "$WORK/bad"
+result "the table is valid, each function has one row" "$WORK/bad"
 
 # ---- librdma_ep
 
@@ -164,7 +164,7 @@ awk '$3 == "EOPNOTSUPP:" { print $1 }' "$WORK/table" | sort -u |
 	diff - "$WORK/code" |
 	sed -n 's/^< /fails only in the table: /p; s/^> /fails always: /p' \
 	> "$WORK/bad"
-result "exactly the functions fail with EOPNOTSUPP of which it is said" \
+result "the listed functions, and no others, fail with EOPNOTSUPP" \
 	"$WORK/bad"
 
 # An inline function works if the member or function that it calls through is set. The reverse holds
@@ -205,6 +205,6 @@ awk -v statics="$WORK/statics" -v table="$WORK/table" '
 		else if ($3 != "works" && set)
 			print $1 ": " through " is set, is it?"
 	}' "$WORK/statics" "$WORK/table" "$lib"/*.c "$WORK/inline" > "$WORK/bad"
-result "inline functions work or fail as it is said" "$WORK/bad"
+result "inline functions work or fail as listed" "$WORK/bad"
 
 finish_checks
