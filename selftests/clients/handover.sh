@@ -212,6 +212,7 @@ write_unit()
 	cat > "$XDG_RUNTIME_DIR/systemd/user/handover.service" <<-END
 	[Unit]
 	DefaultDependencies=no
+	StartLimitIntervalSec=0
 	[Service]
 	Type=notify
 	ExecStart=$BIN/handover_kept $RDMA_ADDR $PORT
