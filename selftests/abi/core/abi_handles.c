@@ -350,6 +350,23 @@ TEST_F(handles, destroy_twice)
 	}
 }
 
+/* A late user of a destroyed object finds nothing, and not the object that was made next. */
+TEST_F(handles, not_used_again_soon)
+{
+	__u32 old, h;
+
+	for (int type = RDMA_EP_OBJ_CTX; type <= ABI_OBJ_LAST; type++) {
+		if (missing(&self->w, type))
+			continue;
+		old = foreign(_metadata, self, type);
+		OK(abi_destroy(&self->other.s, type, old));
+		h = foreign(_metadata, self, type);
+		EXPECT_NE(old, h);
+		EXPECT_EQ(-ENOENT, abi_destroy(&self->other.s, type, old));
+		EXPECT_EQ(0, abi_destroy(&self->other.s, type, h));
+	}
+}
+
 /* Several tasks destroy the same object at the same time. */
 struct race {
 	const struct abi *s;
