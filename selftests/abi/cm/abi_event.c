@@ -158,6 +158,23 @@ TEST_F(event, wakes_reader)
 	EXPECT_EQ(ARG, *(__u64 *)seen);
 }
 
+/* An id that comes to the channel brings its unread events, which wake the reader. */
+TEST_F(event, migrate_wakes_reader)
+{
+	struct abi *s = &self->s;
+	int from = FD(abi_channel(s));
+	pthread_t thread;
+	void *seen;
+
+	OK(abi_migrate(s, self->id, from));
+	OK(abi_user_event(s, self->id, ARG + 1));
+	OK(pthread_create(&thread, NULL, read_thread, self));
+	usleep(ABI_QUIET_MS * 1000);
+	OK(abi_migrate(s, self->id, self->channel));
+	OK(pthread_join(thread, &seen));
+	EXPECT_EQ(ARG + 1, *(__u64 *)seen);
+}
+
 /* A request takes no user events before it is accepted. */
 TEST_F(event, write_to_request)
 {
