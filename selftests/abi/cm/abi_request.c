@@ -171,4 +171,32 @@ TEST_F_TIMEOUT(cm, backlog, 60)
 	EXPECT_EQ(3, abi_events_reported(s, listener));
 }
 
+/* A request that the kernel cannot take leaves its place in the backlog to the next one. */
+TEST_F_TIMEOUT(cm, refused_request_takes_no_place, 60)
+{
+	struct abi *s = &self->s;
+	struct rdma_ep_channel_event ev;
+	struct rdma_ep_qp_init qp;
+	struct sockaddr_in sin;
+	int channel = abi_channel(s), max;
+	__u32 listener, id[2];
+
+	OK(abi_tcp_listen(s, channel, 1, 0, &listener, &sin));
+	for (int i = 0; i < 2; i++) {
+		OK(abi_tcp_client(s, self->client, &sin, i, &id[i]));
+		OK(new_qp(self, id[i], QPT_RC, &qp));
+	}
+	/* The limit exempts this task, but not the kernel's thread. */
+	max = test_param("session_max_objects", 1);
+	EXPECT_EQ(0, abi_connect(s, id[0], 0));
+	EXPECT_FALSE(abi_ready(channel, 4 * ABI_QUIET_MS));
+	test_param("session_max_objects", max);
+	if (s->iwarp) {
+		OK(abi_read(self->client, &ev, sizeof(ev), ABI_WAIT_MS));
+		OK(abi_connect(s, id[1], 0));
+	}
+	EXPECT_EQ(0, abi_read(channel, &ev, sizeof(ev), 2 * ABI_WAIT_MS));
+	EXPECT_EQ(EV_CONNECT_REQUEST, ev.event);
+}
+
 TEST_HARNESS_MAIN
