@@ -506,7 +506,7 @@ TEST_F(rc, reset_of_nothing)
 	EXPECT_EQ(77, wc.wr_id);
 }
 
-/* A CQ cannot become smaller than its contents. */
+/* A CQ cannot become smaller than its contents, whether the device holds these or the kernel. */
 TEST_F(rc, resize_filled_cq)
 {
 	struct rdma_ep_cmd_resize_cq r = { .cq = self->p.end[1].cq[1], .cqe = 2 };
@@ -517,6 +517,15 @@ TEST_F(rc, resize_filled_cq)
 	EXPECT_EQ(0, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, 64));
 	for (int i = 0; i < 6; i++)
 		RECEIVED(800 + i);
+	EXPECT_EQ(0, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, 2));
+
+	/* The end of their QP takes completions out of the device. */
+	EXPECT_EQ(0, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, 64));
+	OK(empty_messages(self, 6, 900));
+	OK(ABI_DESTROY(&self->s, QP, self->p.end[1].qp.qp));
+	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, 2));
+	for (int i = 0; i < 6; i++)
+		RECEIVED(900 + i);
 	EXPECT_EQ(0, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, 2));
 }
 
