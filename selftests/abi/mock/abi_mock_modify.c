@@ -248,4 +248,21 @@ TEST_F(modify, alternate_path_port_checked)
 	EXPECT_MODIFY(-EINVAL, &a, "alternate path", PORT_ROCE);
 }
 
+/* A driver may queue what it cannot send or receive yet. */
+TEST_F(modify, posts_before_their_state_refused)
+{
+	struct ib_uverbs_qp_attr a;
+	struct abi *s = &self->s;
+
+	EXPECT_EQ(-EINVAL, abi_post_empty_recv(s, self->qp, 1));
+	EXPECT_EQ(-EINVAL, abi_post_empty_send(s, self->qp, 0, 2));
+	OK(to_init(s, self->qp, PORT_ROCE));
+	EXPECT_EQ(0, abi_post_empty_recv(s, self->qp, 1));
+	EXPECT_EQ(-EINVAL, abi_post_empty_send(s, self->qp, 0, 2));
+	rtr_attr(s, &a, PORT_ROCE);
+	OK(abi_modify_qp(s, self->qp, &a));
+	EXPECT_EQ(-EINVAL, abi_post_empty_send(s, self->qp, 0, 2));
+	EXPECT_EQ(0, mock_calls("post_send"));
+}
+
 TEST_HARNESS_MAIN

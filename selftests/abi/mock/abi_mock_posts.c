@@ -416,6 +416,22 @@ TEST_F(posts, receive_into_read_only_mr_refused)
 	EXPECT_EQ(0, completed(self, 0, 2, 8));
 }
 
+/* Nor does it become one: the driver would write to memory that is pinned for reading. */
+TEST_F(posts, read_only_mr_not_made_writable)
+{
+	struct rdma_ep_cmd_rereg_mr r = { .flags = RDMA_EP_REREG_ACCESS };
+	struct rdma_ep_cmd_reg_mr ro;
+
+	OK(abi_reg_mr(&self->s, self->s.pd, self->mem, LEN, 0, &ro));
+	r.mr = ro.mr;
+	EXPECT_EQ(-EACCES, ABI_WITH(self->s.fd, REREG_MR, r, access, AC_LOCAL_WRITE));
+	EXPECT_EQ(0, mock_calls("rereg_user_mr"));
+	EXPECT_EQ(0, ABI_WITH(self->s.fd, REREG_MR, r, access, AC_REMOTE_READ));
+	begin(self, RECV);
+	abi_mr_sge(&self->w, &ro, 0, 8);
+	EXPECT_EQ(0, refused(self, RECV));
+}
+
 /* ---- atomics */
 
 TEST_F(posts, atomic_size_and_alignment_checked)
