@@ -390,6 +390,27 @@ TEST_F(mock, srq_events_have_their_uid)
 	EXPECT_EQ(EVENT_QP_LAST_WQE_REACHED, ev.event);
 }
 
+/* The next owner of a session gets no uid of the previous one, an address in its memory. */
+TEST_F(mock, object_events_of_an_adopter)
+{
+	__u32 number[3];
+	int fd, async;
+
+	OK(begin(self));
+	OK(event_objects(&self->s, number));
+	fd = FD(abi_adopt(self->s.fd));
+	close(self->s.fd);
+	self->s.fd = fd;
+	async = FD(abi_open_queue(fd, RDMA_EP_OBJ_CTX, self->s.ctx));
+	for (size_t i = 0; i < ARRAY_SIZE(object_events); i++) {
+		const char *kind = object_events[i].kind;
+
+		OK(mock_write("event", "%u %s %u", object_events[i].type, kind,
+			      event_number(kind, number)));
+		EXPECT_ASYNC(async, object_events[i].type, 0);
+	}
+}
+
 /* An overrun CQ raises CQ_ERR; its QP can be reset, and both can be destroyed. */
 TEST_F(mock, cq_overrun_gives_event)
 {
