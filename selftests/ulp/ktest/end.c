@@ -3,6 +3,7 @@
  * The end of endpoints: its causes, flushed requests, events and callbacks; rdma_ep_abort()
  * in each context and state, rdma_ep_drain().
  */
+#include <linux/delay.h>
 #include <linux/sched/mm.h>
 
 #include "raw.h"
@@ -55,9 +56,11 @@ static void kt_peer_disconnects(struct kt *t)
 	kt_expect_over(t, b.p.server, -ECONNRESET);
 	kt_expect_over(t, b.p.client, -ESHUTDOWN);
 	kt_expect_eq(t, 0, rdma_ep_disconnect(b.p.server, KT_CALL_MS));
-	/* The first error stays. */
+	/* The first error stays, also when the peer has answered. */
 	rdma_ep_abort(b.p.server, KT_ERROR);
 	kt_expect_eq(t, -ECONNRESET, rdma_ep_status(b.p.server));
+	kt_expect_eq(t, 0, rdma_ep_disconnect(b.p.client, KT_CALL_MS));
+	kt_expect_eq(t, -ESHUTDOWN, rdma_ep_status(b.p.client));
 	kt_expect_eq(t, 0, rdma_ep_status(b.p.listener));
 }
 
@@ -461,12 +464,21 @@ static void kt_qp_fatal(struct kt *t)
 
 /* ---- drain */
 
+static void kt_slow_handler(void *arg)
+{
+	msleep(100);
+}
+
 static void kt_drain(struct kt *t)
 {
+	struct rdma_ep_qp_attr attr = kt_qp();
 	struct kt_busy b;
 	struct ib_qp *qp;
 
-	kt_busy_open(t, &b, NULL);
+	/* The receives' handlers still run when the sends have completed. */
+	attr.poll_ctx = IB_POLL_WORKQUEUE;
+	kt_busy_open(t, &b, &(struct kt_setup) { .server_qp = &attr });
+	b.io->fn = kt_slow_handler;
 	qp = rdma_ep_qp(b.p.server);
 	kt_expect_eq(t, 0, rdma_ep_drain(b.p.server));
 	kt_expect_eq(t, 2, atomic_read(&b.io->done));
