@@ -226,6 +226,8 @@ new_port
 	2>"$WORK/mount" || problem "it is mounted"
 end
 
+# The stock transport uses rdma_cm, which other scripts unload.
+modprobe -rq 9pnet_rdma
 rmmod 9pnet_rdma_ep
 baseline=${baseline/module-references */module-references 0}
 finish_tests

@@ -65,7 +65,7 @@ begin "insmod without the modules below fails"
 rmmod rdma_ep
 modprobe -r rdma_ucm
 modprobe -r rdma_cm 2> "$WORK/used" ||
-	problem "rdma_cm can not be unloaded: $(<"$WORK/used")"
+	problem "rdma_cm is used by $(ls /sys/module/rdma_cm/holders): $(<"$WORK/used")"
 ! insmod "$(modinfo -n rdma_ep)" 2> "$WORK/said" || problem "it is loaded"
 said "could not insert module" "$WORK/said"
 said "Unknown symbol in module" "$WORK/said"
