@@ -17,7 +17,7 @@
 BIN=$(cd "$(dirname "$0")/.." && pwd)
 CONNECTIONS=${CONNECTIONS:-100}
 # Processes that share them: siw's stock library has 36 endpoints in a process (SIW-29).
-CLIENTS=4
+CLIENTS=(client1 client2 client3 client4)
 RESTARTS=${RESTARTS:-5}
 WORKERS=4
 
@@ -54,9 +54,9 @@ restart()
 # gaps NUMBER: whether each client has written so many lines
 gaps()
 {
-	local i
-	for ((i = 1; i <= CLIENTS; i++)); do
-		(($(grep -c '^gap' "$WORK/client$i.out") >= $1)) || stopped "client$i" || return
+	local name
+	for name in "${CLIENTS[@]}"; do
+		(($(grep -c '^gap' "$WORK/$name.out") >= $1)) || stopped "$name" || return
 	done
 }
 
@@ -64,14 +64,14 @@ gaps()
 # since the last call.
 gap()
 {
-	local i before
-	before=$(grep -c '^gap' "$WORK/client1.out")
-	for ((i = 1; i <= CLIENTS; i++)); do
-		kill -USR1 "${pids[client$i]}"
+	local name before
+	before=$(grep -c '^gap' "$WORK/${CLIENTS[0]}.out")
+	for name in "${CLIENTS[@]}"; do
+		kill -USR1 "${pids[$name]}"
 	done
 	wait_for 60 gaps $((before + 1))
-	for ((i = 1; i <= CLIENTS; i++)); do
-		sed -n 's/^gap //p' "$WORK/client$i.out" | tail -n 1
+	for name in "${CLIENTS[@]}"; do
+		sed -n 's/^gap //p' "$WORK/$name.out" | tail -n 1
 	done | tr ' ' '\n' | sort -n | awk '{ ms[NR] = $1 } END { print ms[int((NR + 1) / 2)], ms[NR] }'
 }
 
@@ -81,22 +81,15 @@ session()
 	cat "/proc/${pids[server]}/fdinfo/"* 2>/dev/null | sed -n "s/^$1:\t//p"
 }
 
-# client NAME CONNECTIONS
-stock_client()
-{
-	start stock "$1" "$BIN/handover_client" "$RDMA_ADDR" "$PORT" "$2"
-	wait_for 120 connected "$1"
-}
-
+# stock_clients CONNECTIONS NAME...: starts processes with so many connections each
 stock_clients()
 {
-	local i
-	for ((i = 1; i <= CLIENTS; i++)); do
-		start stock "client$i" "$BIN/handover_client" "$RDMA_ADDR" "$PORT" \
-			$((CONNECTIONS / CLIENTS))
+	local name
+	for name in "${@:2}"; do
+		start stock "$name" "$BIN/handover_client" "$RDMA_ADDR" "$PORT" "$1"
 	done
-	for ((i = 1; i <= CLIENTS; i++)); do
-		wait_for 120 connected "client$i"
+	for name in "${@:2}"; do
+		wait_for 120 connected "$name"
 	done
 }
 
@@ -115,8 +108,8 @@ end_client()
 # restarts TITLE COMMAND...: under clients, and under one that connects later
 restarts()
 {
-	local before after i
-	stock_clients
+	local before after i name
+	stock_clients $((CONNECTIONS / ${#CLIENTS[@]})) "${CLIENTS[@]}"
 	before="$(session session) $(session objects)"
 	gap >/dev/null
 	nap 1
@@ -127,11 +120,11 @@ restarts()
 	done
 	after="$(session session) $(session objects)"
 	[[ $after == "$before" ]] || problem "session and objects were $before, and are $after"
-	for ((i = 1; i <= CLIENTS; i++)); do
-		end_client "client$i"
+	for name in "${CLIENTS[@]}"; do
+		end_client "$name"
 	done
 	# The listener has survived.
-	stock_client late 2
+	stock_clients 2 late
 	restart $((RESTARTS + 2)) "${@:2}"
 	nap 0.5
 	end_client late
@@ -173,9 +166,9 @@ busy_workers()
 
 begin "$WORKERS workers, each and their parent restarted, one killed"
 server linked "$BIN/handover_server" "$RDMA_ADDR" "$PORT" "$WORKERS"
-stock_client victim 1
+stock_clients 1 victim
 victim=$(busy)
-stock_client client "$WORKERS"
+stock_clients "$WORKERS" client
 wait_for 20 busy_workers $((WORKERS + 1))
 # The parent and each worker with a connection restart. (The others restart once they have one.)
 # shellcheck disable=SC2046
@@ -187,7 +180,7 @@ wait_for 20 busy_workers "$WORKERS"
 # (The client would wait for its answer.)
 kill -KILL "${pids[victim]}"
 finish victim
-stock_client late 2
+stock_clients 2 late
 end_client late
 end_client client
 wait_for 20 busy_workers 0
