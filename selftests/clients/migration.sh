@@ -82,12 +82,11 @@ quit()
 }
 
 for pair in "${PAIRS[@]}"; do
-	begin_migration "${pair%:*}" "${pair#*:}"
-	for ((again = 0; again < 4; again++)); do
+	for ((run = 0; run < 5; run++)); do
+		begin_migration "${pair%:*}" "${pair#*:}"
 		overtaken || break
 		quit source
 		finish destination
-		begin_migration "${pair%:*}" "${pair#*:}"
 	done
 	grep -Eiq 'status:[[:space:]]*completed' "$WORK/migrate" ||
 		problem "not completed: $(tail -n 5 "$WORK/migrate.begin" "$WORK/migrate" | tr '\n' '~')"
