@@ -134,7 +134,7 @@ void bench_post_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, unsigned i
 /* Takes up to 16 completions, which must be successful; returns their number. */
 unsigned int bench_poll(struct ibv_cq *cq);
 
-/* Takes @n completions; sleeps while there are none. */
+/* Takes @n completions. Sleeps while the CQ is empty. */
 void bench_wait(struct ibv_cq *cq, struct ibv_comp_channel *channel, unsigned int n);
 
 /* ping.c: measures @rounds on a connection to @port, with the result @name. */

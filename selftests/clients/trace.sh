@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Trace events: those of connections, posts and refusals agree with the operations of programs, and
-# there are none when they are off. Then the reports that rdma-ep-trace(1) makes of them.
+# Trace events: those of connections, posts and refusals agree with the operations of programs;
+# the kernel records none while they are disabled. Then the reports that rdma-ep-trace(1) makes of them.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"

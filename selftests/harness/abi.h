@@ -507,7 +507,7 @@ bool abi_arrived(const void *at, const void *data, size_t len);
 /* Reproducible random numbers */
 __u64 abi_random(void);
 void abi_fill(void *buf, size_t len);
-/* Private memory, and memory shared with children; abort() if there is none */
+/* Private memory, and memory shared with children. Both call abort() if mmap() fails. */
 void *abi_map(size_t len);
 void *abi_map_shared(size_t len);
 

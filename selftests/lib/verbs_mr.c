@@ -5,7 +5,7 @@
 
 #include "lib_test.h"
 
-/* Statically linked programs name their providers here. There is none to name. */
+/* Statically linked programs name their providers here. librdma_ep needs no provider. */
 struct verbs_device_ops {
 	int unused;
 };

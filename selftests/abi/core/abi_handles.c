@@ -75,7 +75,7 @@ static int make(struct abi_world *w, int type, __u32 *h)
 	return -EINVAL;
 }
 
-/* Creates an object in the other session, whose handle is none of this one. */
+/* Creates an object in the other session. This session has no object with the returned handle. */
 static __u32 foreign(struct __test_metadata *_metadata, struct _test_data_handles *self, int type)
 {
 	__u32 h;
