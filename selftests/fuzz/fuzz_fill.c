@@ -403,7 +403,6 @@ static void fill_special(struct fuzz_random *r, const struct abi_command *c, uin
 				    QP_MAX_DEST_RD_ATOMIC | QP_MIN_RNR_TIMER,
 			[QPS_RTS] = QP_STATE | QP_TIMEOUT | QP_RETRY_CNT |
 				    QP_RNR_RETRY | QP_SQ_PSN | QP_MAX_QP_RD_ATOMIC,
-			[QPS_ERR] = QP_STATE,
 		};
 
 		qp->attr.qp_state = fuzz_below(r, 7);
