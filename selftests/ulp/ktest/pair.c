@@ -130,6 +130,14 @@ struct rdma_ep_channel *kt_channel(struct kt *t, rdma_ep_event_fn fn, void *cont
 	return ch;
 }
 
+void kt_expect_no_event(struct kt *t, struct rdma_ep_channel *ch, unsigned int ms)
+{
+	struct rdma_ep_cm_event *event = rdma_ep_get_event(ch, ms);
+
+	kt_expect_err(t, -ETIMEDOUT, event);
+	rdma_ep_ack_event(event);
+}
+
 static void kt_end_pd(struct kt *t, void *pd)
 {
 	ib_dealloc_pd(pd);

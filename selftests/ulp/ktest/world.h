@@ -89,6 +89,8 @@ struct rdma_ep *kt_active_to(struct kt *t, const struct kt_setup *setup,
 /* ---- parts of endpoints, destroyed after the test */
 
 struct rdma_ep_channel *kt_channel(struct kt *t, rdma_ep_event_fn fn, void *context);
+/* Fails the test if an event comes within @ms milliseconds, and returns that event. May sleep. */
+void kt_expect_no_event(struct kt *t, struct rdma_ep_channel *ch, unsigned int ms);
 struct ib_pd *kt_pd(struct kt *t, struct ib_device *dev);
 struct ib_cq *kt_cq(struct kt *t, struct ib_device *dev, enum ib_poll_context ctx);
 
