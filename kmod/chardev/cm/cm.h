@@ -65,6 +65,8 @@ struct uep_event {
  * @events_reported: number of read events (ev_lock)
  * @own_path: the user has set its path (id.lock)
  * @srq: SRQ of the id (holds a reference; id.lock)
+ * @cred: of the task that listens, if the id is bound to no device (before it listens: id.lock)
+ * @group: cgroup of that task (holds a reference; as @cred)
  * @ece: received from the peer (ev_lock)
  */
 struct uep_id {
@@ -83,6 +85,8 @@ struct uep_id {
 	u32 events_reported;
 	bool own_path;
 	struct uep_srq *srq;
+	const struct cred *cred;
+	struct uep_group *group;
 	struct rdma_ucm_ece ece;
 };
 
@@ -139,6 +143,7 @@ struct uep_id *uep_id_alloc(struct uep_session *s);
 struct uep_id *uep_id_begin(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle);
 int uep_id_end(struct uep_id *id, int ret);
+int uep_id_keep_rights(struct uep_id *id);
 int uep_id_check_access(const struct uep_id *id);
 int uep_id_check_peer(const struct uep_id *id);
 void uep_id_count_event(const struct uep_id *id, enum rdma_cm_event_type event);

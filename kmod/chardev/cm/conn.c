@@ -16,7 +16,7 @@
  * May the id listen? One that is not bound to a device would listen on all, also on those of other
  * tasks. *@nr_iwarp: the devices of iWARP that it would listen on
  */
-static int uep_listen_check(const struct uep_id *id, u32 *nr_iwarp)
+static int uep_listen_check(struct uep_id *id, u32 *nr_iwarp)
 {
 	const struct ib_device *ibdev = id->id.cm_id->device;
 	struct ep_dev *dev;
@@ -28,6 +28,7 @@ static int uep_listen_check(const struct uep_id *id, u32 *nr_iwarp)
 	*nr_iwarp = ibdev && ibdev->node_type == RDMA_NODE_RNIC;
 	if (ibdev)
 		return ret;
+	ret = ret ?: uep_id_keep_rights(id);
 	while (!ret && (dev = ep_dev_next(&index))) {
 		if (!ep_dev_enter(dev, &srcu)) {
 			ret = uep_check_dev(id->obj.session, dev->ibdev);

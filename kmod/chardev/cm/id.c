@@ -2,6 +2,7 @@
 /*
  * Communication ids: their life, events and addresses.
  */
+#include <linux/cred.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/slab.h>
@@ -67,6 +68,32 @@ void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id)
 	uep_cmd_add_step(cmd, uep_cmd_end_own, id, NULL);
 }
 
+static void uep_id_drop_rights(struct uep_id *id)
+{
+	if (!id->group)
+		return;
+	uep_group_put(id->group);
+	put_cred(id->cred);
+	id->group = NULL;
+}
+
+/*
+ * Keeps the rights of the task that listens, for requests of devices that come later. Inside
+ * uep_id_begin(). -ENOMEM
+ */
+int uep_id_keep_rights(struct uep_id *id)
+{
+	/* The handler uses them. LISTEN fails. */
+	if (id->id.listening)
+		return 0;
+	uep_id_drop_rights(id);
+	id->group = uep_group_get();
+	if (!id->group)
+		return -ENOMEM;
+	id->cred = get_current_cred();
+	return 0;
+}
+
 static void uep_id_free(struct uep_obj *obj)
 {
 	struct uep_id *id = container_of(obj, struct uep_id, obj);
@@ -75,6 +102,7 @@ static void uep_id_free(struct uep_obj *obj)
 		uep_queue_put(&id->chan->q);
 	if (id->srq)
 		uep_obj_put(&id->srq->obj);
+	uep_id_drop_rights(id);
 }
 
 static int uep_id_settle(struct uep_obj *obj)
@@ -235,14 +263,17 @@ static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
 			  const struct rdma_cm_event *event)
 {
 	struct uep_id *id = container_of(eid, struct uep_id, id);
+	struct uep_session *s = id->obj.session;
 	struct uep_id *child;
 	struct uep_event *ev;
 	int ret;
 
-	/* An id that is bound to no device listens on later ones, too. */
-	if (!uep_dev_granted(id->obj.session, cm_id->device))
+	if (!uep_dev_granted(s, cm_id->device))
 		return -ECONNREFUSED;
-	child = uep_id_alloc(id->obj.session);
+	/* An id that is bound to no device listens on later ones, too. */
+	if (!eid->cm_id->device && !uep_dev_allows(cm_id->device, id->cred, id->group))
+		return -ECONNREFUSED;
+	child = uep_id_alloc(s);
 	if (IS_ERR(child))
 		return -ENOMEM;
 	ret = uep_obj_reserve(&child->obj);

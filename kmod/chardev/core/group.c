@@ -2,8 +2,9 @@
 /*
  * The table of groups, the parameter with the rules, and the devices that rules close.
  *
- * uep_groups_lock protects the table, the reference counts of groups reaching zero, and the
- * rules. It is held for no longer than the rules and the groups take.
+ * uep_groups_lock protects the table, the reference counts of groups reaching zero, and changes
+ * of the rules, which are read under RCU. It is held for no longer than the rules and the groups
+ * take.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -11,6 +12,7 @@
 #include <linux/hashtable.h>
 #include <linux/limits.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "../../compat.h"
@@ -18,7 +20,7 @@
 
 static DEFINE_MUTEX(uep_groups_lock);
 static DEFINE_HASHTABLE(uep_groups, 6);
-static struct uep_rules *uep_rules;
+static struct uep_rules __rcu *uep_rules;
 
 /* Is it a cgroup of the pattern? */
 static bool uep_group_matches(const struct uep_group *g, const struct uep_pattern *p)
@@ -31,14 +33,21 @@ static bool uep_group_matches(const struct uep_group *g, const struct uep_patter
 	return true;
 }
 
-/* Applies the rules; a rule overrides those before it. */
+/* The rules, or NULL. Holds the lock */
+static struct uep_rules *uep_rules_locked(void)
+{
+	return rcu_dereference_protected(uep_rules, lockdep_is_held(&uep_groups_lock));
+}
+
+/* Applies the rules; a rule overrides those before it. Holds the lock */
 static void uep_group_apply(struct uep_group *g)
 {
 	enum uep_memlock memlock = UEP_MEMLOCK_INHERIT;
 	enum uep_users users = UEP_USERS_INHERIT;
 	u64 max[UEP_NR_HELD] = { U64_MAX, U64_MAX, U64_MAX };
-	const struct uep_rule *r = uep_rules ? uep_rules->rules : NULL;
-	const struct uep_rule *end = r ? r + uep_rules->nr : NULL;
+	const struct uep_rules *rules = uep_rules_locked();
+	const struct uep_rule *r = rules ? rules->rules : NULL;
+	const struct uep_rule *end = r ? r + rules->nr : NULL;
 	int i;
 
 	for (; r < end; r++) {
@@ -295,13 +304,26 @@ static bool uep_access_names(const struct uep_access_rule *r, const struct ib_de
 	return driver && !strcmp(r->driver, driver);
 }
 
-/* Holds the lock; there are rules. @g: of the task */
-static bool uep_access_allows(const struct ib_device *ibdev, const struct uep_group *g)
+/* Does no rule close devices? */
+static bool uep_access_is_open(void)
+{
+	const struct uep_rules *rules;
+	bool open;
+
+	rcu_read_lock();
+	rules = rcu_dereference(uep_rules);
+	open = !rules || !rules->nr_access;
+	rcu_read_unlock();
+	return open;
+}
+
+static bool uep_access_allows(const struct uep_rules *rules, const struct ib_device *ibdev,
+			      const struct uep_group *g)
 {
 	const struct uep_access_rule *r;
 	bool named = false;
 
-	for (r = uep_rules->access; r < uep_rules->access + uep_rules->nr_access; r++) {
+	for (r = rules->access; r < rules->access + rules->nr_access; r++) {
 		if (!uep_access_names(r, ibdev))
 			continue;
 		named = true;
@@ -311,28 +333,51 @@ static bool uep_access_allows(const struct ib_device *ibdev, const struct uep_gr
 	return !named;
 }
 
-/*
- * May the current task use the device? Returns 0, -EACCES, or -ENOMEM. Process context. Rules are
- * replaced, by an empty list perhaps, but not removed before the module.
- */
+/* May a task of the current credentials and of cgroup @g use the device? */
+static bool uep_dev_allowed(const struct ib_device *ibdev, const struct uep_group *g)
+{
+	const struct uep_rules *rules;
+	bool allowed;
+
+	rcu_read_lock();
+	rules = rcu_dereference(uep_rules);
+	allowed = !rules || uep_access_allows(rules, ibdev, g);
+	rcu_read_unlock();
+	return allowed;
+}
+
+/* May the current task use the device? Returns 0, -EACCES, or -ENOMEM. Process context. */
 int uep_dev_check_access(const struct ib_device *ibdev)
 {
 	struct uep_group *g;
 	bool allowed;
 
-	mutex_lock(&uep_groups_lock);
-	allowed = !uep_rules || !uep_rules->nr_access;
-	mutex_unlock(&uep_groups_lock);
-	if (allowed)
+	if (uep_access_is_open())
 		return 0;
 	g = uep_group_get();
 	if (!g)
 		return -ENOMEM;
-	mutex_lock(&uep_groups_lock);
-	allowed = uep_access_allows(ibdev, g);
-	mutex_unlock(&uep_groups_lock);
+	allowed = uep_dev_allowed(ibdev, g);
 	uep_group_put(g);
 	return allowed ? 0 : -EACCES;
+}
+
+/*
+ * May a task with those credentials and of cgroup @g use the device? Takes no lock. Process
+ * context, also a work item
+ */
+bool uep_dev_allows(const struct ib_device *ibdev, const struct cred *cred,
+		    const struct uep_group *g)
+{
+	const struct cred *old;
+	bool allowed;
+
+	if (uep_access_is_open())
+		return true;
+	old = override_creds(cred);
+	allowed = uep_dev_allowed(ibdev, g);
+	revert_creds(old);
+	return allowed;
 }
 
 /* Replaces all rules, or none of them. */
@@ -349,24 +394,27 @@ static int uep_rules_set(const char *text, const struct kernel_param *kp)
 	if (IS_ERR(rules))
 		return PTR_ERR(rules);
 	mutex_lock(&uep_groups_lock);
-	swap(uep_rules, rules);
+	rules = rcu_replace_pointer(uep_rules, rules, lockdep_is_held(&uep_groups_lock));
 	hash_for_each(uep_groups, i, g, node)
 		uep_group_apply(g);
 	mutex_unlock(&uep_groups_lock);
+	synchronize_rcu();
 	kvfree(rules);
 	return 0;
 }
 
 static int uep_rules_get(char *text, const struct kernel_param *kp)
 {
+	const struct uep_rules *rules;
+
 	guard(mutex)(&uep_groups_lock);
-	return sysfs_emit(text, "%s\n", uep_rules ? uep_rules->text : "");
+	rules = uep_rules_locked();
+	return sysfs_emit(text, "%s\n", rules ? rules->text : "");
 }
 
 static void uep_rules_release(void *arg)
 {
-	kvfree(uep_rules);
-	uep_rules = NULL;
+	kvfree(rcu_replace_pointer(uep_rules, NULL, true));
 }
 
 static const struct kernel_param_ops uep_rules_ops = {
@@ -381,5 +429,9 @@ MODULE_PARM_DESC(rules, "limits of cgroups, and devices that are not for all tas
 /* Called when the drivers have been registered. */
 int uep_group_init(void)
 {
-	return uep_rules ? uep_rules_check_drivers(uep_rules) : 0;
+	const struct uep_rules *rules;
+
+	guard(mutex)(&uep_groups_lock);
+	rules = uep_rules_locked();
+	return rules ? uep_rules_check_drivers(rules) : 0;
 }

@@ -13,6 +13,7 @@
 
 #include "rules.h"
 
+struct cred;
 struct ib_device;
 
 /**
@@ -65,6 +66,8 @@ u64 uep_group_users(const struct uep_group *g);
 bool uep_group_has_memlock(const struct uep_group *g);
 bool uep_group_skips_rlimit(const struct uep_group *g);
 int uep_dev_check_access(const struct ib_device *ibdev);
+bool uep_dev_allows(const struct ib_device *ibdev, const struct cred *cred,
+		    const struct uep_group *g);
 int uep_group_init(void);
 
 #endif /* RDMA_EP_GROUP_H */

@@ -101,6 +101,66 @@ TEST_F(group, device_for_some_only)
 	abi_close(&s);
 }
 
+#define LISTENER_PORT	4735
+
+/* @arg: a socket, for a session in which uid 1000 listens at all addresses, and its channel */
+static int listen_and_send(void *arg)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(LISTENER_PORT) };
+	struct abi s = {};
+	int channel;
+	__u32 id;
+
+	CHECK(1, abi_become(1000) == 0);
+	s.fd = abi_open_node();
+	CHECK(2, s.fd >= 0);
+	channel = abi_channel(&s);
+	CHECK(3, abi_tcp_id(&s, channel, 0, &id) == 0 && abi_bind(&s, id, &any) == 0);
+	CHECK(4, ABI_ID_CMD(&s, LISTEN, id, 4) == 0);
+	CHECK(5, abi_send_fd(*(int *)arg, s.fd) == 0 && abi_send_fd(*(int *)arg, channel) == 0);
+	return 0;
+}
+
+/*
+ * An id that listens at all addresses also listens on devices that come later. A rule that comes
+ * later stands for such a device here.
+ */
+TEST_F(group, listener_at_all_addresses_gets_no_request_of_a_closed_device)
+{
+	int sockets[2], fd, channel, client;
+	struct rdma_ep_cmd_create_qp qp;
+	struct sockaddr_in sin;
+	struct abi s;
+	__u32 id;
+
+	OK(abi_open(&s));
+	client = abi_channel(&s);
+	sin = s.addr;
+	sin.sin_port = htons(LISTENER_PORT);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
+	ASSERT_EQ(0, abi_child(listen_and_send, &sockets[1]));
+	fd = FD(abi_recv_fd(sockets[0]));
+	channel = FD(abi_recv_fd(sockets[0]));
+
+	OK(set_rules(device_rule(&s, "gid=0")));
+	OK(abi_tcp_client(&s, client, &sin, 0, &id));
+	OK(abi_id_qp(&s, id, &qp));
+	OK(abi_connect(&s, id, 0));
+	EXPECT_EQ(0, abi_event(client, EV_REJECTED, NULL));
+	EXPECT_TRUE(abi_quiet(channel));
+
+	OK(set_rules(device_rule(&s, "gid=0,1000")));
+	OK(abi_tcp_client(&s, client, &sin, 0, &id));
+	OK(abi_id_qp(&s, id, &qp));
+	OK(abi_connect(&s, id, 0));
+	EXPECT_EQ(0, abi_event(channel, EV_CONNECT_REQUEST, NULL));
+	close(fd);
+	close(channel);
+	abi_close(&s);
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
 static int without_sys_admin(void *arg)
 {
 	CHECK(1, abi_drop_cap(CAP_SYS_ADMIN) == 0);
