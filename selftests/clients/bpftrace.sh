@@ -66,7 +66,7 @@ begin "rdma-ep-cm.bt"
 on rdma-ep-cm
 ping_pair $PINGS 64
 off
-line='^[0-9]+ +[0-9]+ +[0-9]+ rping +'
+line='^[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +'
 me="$RDMA_ADDR:[0-9]+" it="$RDMA_ADDR:$PORT"
 expect_lines bpftrace 1 "${line}connect qp [1-9][0-9]* $me -> $it\$"
 expect_lines bpftrace 1 "${line}accept qp [1-9][0-9]* $it -> $me\$"
@@ -97,10 +97,10 @@ least=$(histograms completions | tr ' ' '\n' |
 	awk -F : '{ n += $1 * $2 } END { print n + 0 }')
 ((least <= 10 * PINGS + 2 && 2 * least >= 10 * PINGS)) ||
 	problem "at least $least completions"
-expect_lines bpftrace 2 '^@requests\[rping, [0-9]+\]'
+expect_lines bpftrace 2 '^@requests\[[0-9]+, [0-9]+\]'
 expect_lines bpftrace 0 '^@failed'
 # Flushed receives: 5 is IB_WC_WR_FLUSH_ERR. (rping does not poll all of them.)
-expect_lines bpftrace 0 '^@wc_errors\[rping, [0-9]+, ([0-46-9]|..)\]'
+expect_lines bpftrace 0 '^@wc_errors\[[0-9]+, [0-9]+, ([0-46-9]|..)\]'
 end
 
 on_nobody()
@@ -108,17 +108,21 @@ on_nobody()
 	exec "${NOBODY[@]}" rdma-ep-run "$@"
 }
 
+# The client's name has an escape sequence.
 begin "rdma-ep-refusals.bt"
+ODD=$WORK/$'\e[2Jping'
+ln -s "$(command -v rping)" "$ODD" && chmod 755 "$WORK"
 server ours rping -s -a "$RDMA_ADDR" -p "$PORT"
 on rdma-ep-refusals
-with_parameter session_max_objects 1 client nobody rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
+with_parameter session_max_objects 1 client nobody "$ODD" -c -a "$RDMA_ADDR" -p "$PORT" -C 1
 off
 [[ ${statuses[client]} != 0 ]] || problem "rping is not refused"
 expect_lines bpftrace 1 \
 	'^session [0-9]+: limit session_max_objects: 2 wanted, of 1$'
 expect_lines bpftrace 1 \
-	'^rping\[[0-9]+\] session [0-9]+: OPEN_DEVICE: errno 122 in command$'
-expect_lines bpftrace 1 '^@refused\[rping, OPEN_DEVICE, 122\]: 1$'
+	'^process [0-9]+ session [0-9]+: OPEN_DEVICE: errno 122 in command$'
+expect_lines bpftrace 1 '^@refused\[[0-9]+, OPEN_DEVICE, 122\]: 1$'
+! LC_ALL=C grep -q $'[^\t -~]' "$WORK/bpftrace.out" || problem "the output has control characters"
 terminate server
 end
 
