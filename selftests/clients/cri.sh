@@ -246,8 +246,8 @@ end
 
 begin "rping between two pods, with a rule"
 # quote rule
-echo "/kubepods/*/* objects=64 queue=4M pinned=16M memlock=quota users=apart" > \
-	/sys/module/rdma_ep/parameters/rules
+LIMITS="objects=64 queue=4M pinned=16M memlock=quota users=apart"
+echo "/kubepods/pod* $LIMITS; /kubepods/*/pod* $LIMITS" > /sys/module/rdma_ep/parameters/rules
 # end quote
 pod_server server "${RPING[@]}" -s -p "$PORT"
 PID=$(head -n 1 "$(pod_cgroup server)/cgroup.procs")
@@ -284,8 +284,18 @@ remove_pod client
 remove_pod server
 end
 
+begin "fio between a pod and the host, on the stock stack"
+pod_server server "${FIO[@]}" --name=receiver --rw=read --iodepth=16
+client stock "${FIO[@]}" --name=sender --hostname="$RDMA_ADDR" --verb=write --rw=write \
+	--iodepth=8 --iodepth_batch_complete=1
+expect_status client 0
+finish_pod server 0
+expect_lines client 1 'WRITE: .*io=1024Ki?B .*'
+remove_pod server
+end
+
 begin "a pod that exceeds its cgroup's limit is refused"
-echo "/kubepods/*/* pinned=32K memlock=quota" > "$RULES"
+echo "/kubepods/*/pod* pinned=32K memlock=quota" > "$RULES"
 pod client "${RPING[@]}" -c -p "$PORT" -S 60000
 finish_pod client 12	# ENOMEM
 expect_error client "reg_mr failed"

@@ -60,7 +60,7 @@ def container(pod, name, library, plugin, command):
     security = known(main['securityContext'], allowPrivilegeEscalation=False,
                      readOnlyRootFilesystem=True, capabilities={'drop': ['ALL']})
     limits = known(main['resources'], limits=None)['limits']
-    memory = known(limits, **{'memory': None, 'rdma-ep.example.org/rdma_ep': '1'})['memory']
+    memory = known(limits, **{'memory': None, 'rdma-ep.example.org/rdma-ep': '1'})['memory']
     for volume in spec['volumes']:
         known(volume, name='librdma-ep', hostPath=None)
     return {

@@ -133,4 +133,59 @@ awk -F ' *[|] *' -v scripts="$(cd "$TOP/selftests/clients" && echo *.sh)" '
 	}' "$TOP/docs/programs/clients.md" > "$WORK/bad"
 result "programs have scripts, examples without a script a reason" "$WORK/bad"
 
+# matches PATTERN PATH: as the module does, by name and with as many names
+matches()
+{
+	local i patterns names
+	IFS=/ read -ra patterns <<< "$1"
+	IFS=/ read -ra names <<< "$2"
+	[[ ${#patterns[@]} == "${#names[@]}" ]] || return 1
+	for i in "${!names[@]}"; do
+		# shellcheck disable=SC2053
+		[[ ${names[i]} == ${patterns[i]} ]] || return 1
+	done
+}
+
+# times PATH: the number of the page's rules for that cgroup
+times()
+{
+	local pattern n=0
+	for pattern in "${patterns[@]}"; do
+		! matches "$pattern" "$1" || n=$((n + 1))
+	done
+	echo "$n"
+}
+
+# The pages' rules for pods are for those of each class of service, as the kubelet nests them, and
+# for nothing above or below.
+pod_rules()
+{
+	local top=$1 slice=$2 patterns pod
+	mapfile -t patterns < <(grep -oE "$top/[^ \`\";]*pod[^ \`\";]*" "$3" | grep -F '*' | sort -u)
+	for pod in "${@:4}"; do
+		[[ $(times "$pod") == 1 ]] || echo "$3: $(times "$pod") rules for $pod"
+		[[ $(times "$pod/CONTAINER$slice") == 0 ]] || echo "$3: a rule for a container of $pod"
+		[[ $(times "${pod%/*}") == 0 ]] || echo "$3: a rule for ${pod%/*}"
+	done
+}
+
+{
+	slices=(/kubepods.slice/kubepods{,-burstable.slice/kubepods-burstable,-besteffort.slice/kubepods-besteffort}-podUID.slice)
+	pod_rules /kubepods.slice .scope "$TOP/docs/admin/accounting.md" "${slices[@]}"
+	pod_rules /kubepods.slice .scope "$TOP/docs/admin/containers.md" "${slices[@]}"
+	pod_rules /kubepods "" "$TOP/docs/admin/containers.md" /kubepods{,/burstable,/besteffort}/podUID
+} > "$WORK/bad"
+result "rules for pods are for each class of service" "$WORK/bad"
+
+# generic-device-plugin accepts such names only, and the resource is DOMAIN/NAME.
+{
+	plugin=$TOP/packaging/kubernetes/device-plugin.json
+	name=$(sed -nE 's/.*\\"name\\": \\"([^\\]*)\\".*/\1/p' "$plugin")
+	domain=$(sed -nE 's/.*"--domain", "([^"]*)".*/\1/p' "$plugin")
+	[[ $name =~ ^[a-z0-9][-a-z0-9]*[a-z0-9]$ ]] || echo "device-plugin.json: bad name '$name'"
+	grep -qF "\"$domain/$name\": \"1\"" "$TOP/packaging/kubernetes/pod.json" ||
+		echo "pod.json has no $domain/$name"
+} > "$WORK/bad"
+result "the pod asks for the resource of the device plugin" "$WORK/bad"
+
 finish_checks
