@@ -25,7 +25,7 @@ headers_in_tree()
 {
 	set -e -o pipefail
 	local suite=$1 package=$2 arch=$3 compiler=$4
-	local state=/var/lib/build-kernels uri apt release common kbuild
+	local state=/var/lib/build-kernels uri apt release common kbuild image parts
 	export DEBIAN_FRONTEND=noninteractive
 
 	if [[ $compiler != - ]]; then
@@ -60,8 +60,13 @@ headers_in_tree()
 	kbuild=$(depends "$release" '^linux-kbuild-')
 	cd $state
 	apt-get "${foreign[@]}" download "$release" "$common"
-	[[ $package != linux-headers-amd64 ]] ||
-		apt-get "${foreign[@]}" download "linux-image-${release#linux-headers-}"
+	# The image may be a package that only depends on those with the kernel and its modules.
+	[[ $package != linux-headers-amd64 ]] || {
+		image=linux-image-${release#linux-headers-}
+		mapfile -t parts < <(apt-cache "${foreign[@]}" depends "$image" |
+			sed -n "s/^ *Depends: \(.*-${release#linux-headers-}\)$/\1/p")
+		apt-get "${foreign[@]}" download "$image" "${parts[@]}"
+	}
 	# The programs of kbuild run on this machine.
 	apt-get "${apt[@]}" update
 	apt-get "${apt[@]}" download "$kbuild"
@@ -148,7 +153,7 @@ build_kernel()
 		$(declare -f ofed_in_layer build_in_layer)
 		build_in_layer \"\$@\"" - "$name" "$5" "$7" "$GUEST_TESTS" &&
 	cp "$src/imports" "$dir/$name.imports" || return 1
-	[[ $name == *-ofed || ! -d $layer/upper/boot ]] || boot_kernel "$name" "$layer" "$src"
+	[[ $name == *-ofed || $3 != linux-headers-amd64 ]] || boot_kernel "$name" "$layer" "$src"
 }
 
 # layer_of NAME: prints its layer, named after the tree and headers_in_tree()
