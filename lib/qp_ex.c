@@ -17,7 +17,7 @@
 	 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UD_OPS \
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-/* Operations that name an SRQ are missing: see docs/programs/symbols.md. */
+/* SEND is missing: the kernel's work request has no field for the number of the SRQ. */
 #define XRC_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \

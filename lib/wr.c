@@ -183,13 +183,6 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
 		     IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
-/* A work request of the kernel has no field for the number of an SRQ. */
-static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t remote_srqn)
-{
-	(void)remote_srqn;
-	fail(qp, EOPNOTSUPP);
-}
-
 /* ---------------------------------------------------- set members of the last */
 
 /* The last record, or NULL. */
@@ -232,6 +225,19 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah,
 	rec->ah = ah->handle;
 	rec->remote_qpn = remote_qpn;
 	rec->remote_qkey = remote_qkey;
+}
+
+/*
+ * Mandatory on XRC_SEND QPs, but none of their operations consumes a receive of the SRQ. (A work
+ * request of the kernel has no field for its number.)
+ */
+static void wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t remote_srqn)
+{
+	(void)remote_srqn;
+	if (qp->qp_base.qp_type != IBV_QPT_XRC_SEND)
+		fail(qp, EOPNOTSUPP);
+	else
+		last(qp);
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t num_sge,

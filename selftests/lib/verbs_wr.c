@@ -467,7 +467,7 @@ TEST_F(wr, misuse)
 	EXPECT_TRUE(nothing_happened(self));
 	/* Data without a request */
 	EXPECT_REFUSED(EINVAL, set_out(self, 8));
-	/* A request has no field for the number of an SRQ. */
+	/* The QP is not an XRC_SEND QP. */
 	EXPECT_REFUSED_SEND(EOPNOTSUPP, ibv_wr_set_xrc_srqn(a, 1));
 	EXPECT_REFUSED_SEND(EINVAL, ibv_wr_set_sge_list(a, 1, NULL));
 	EXPECT_REFUSED_SEND(EINVAL, ibv_wr_set_inline_data_list(a, 1, NULL));

@@ -164,7 +164,36 @@ TEST_F(xrc, objects)
 	EXPECT_EQ(0, ibv_destroy_srq(srq));
 }
 
-/* ibv_wr_*() on an XRC_SEND QP refuse operations that need the number of an SRQ. */
+/* Connects an XRC_SEND QP to itself, which the mock device allows. */
+static int to_itself(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = qp->qp_num,
+		.ah_attr = {
+			.is_global = 1,
+			.port_num = 1,
+			.grh = { .sgid_index = 1, .hop_limit = 64 },
+		},
+	};
+	int ret = ibv_query_gid(qp->context, 1, 1, &attr.ah_attr.grh.dgid);
+
+	ret = ret ?: ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				   IBV_QP_ACCESS_FLAGS);
+	attr.qp_state = IBV_QPS_RTR;
+	ret = ret ?: ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN);
+	attr.qp_state = IBV_QPS_RTS;
+	return ret ?: ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+				    IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+/*
+ * ibv_wr_*() on an XRC_SEND QP refuse operations that need the number of an SRQ. Programs set it
+ * for the others as well: ibv_wr_post(3) makes it mandatory.
+ */
 TEST_F(xrc, wr)
 {
 	struct ibv_qp_init_attr_ex attr = {
@@ -177,6 +206,7 @@ TEST_F(xrc, wr)
 	};
 	struct ibv_qp_ex *ex;
 	struct ibv_qp *qp;
+	struct ibv_wc wc;
 
 	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_qp_ex(self->context, &attr));
 	attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE |
@@ -184,10 +214,21 @@ TEST_F(xrc, wr)
 	qp = ASSERT_PTR(ibv_create_qp_ex(self->context, &attr));
 	EXPECT_EQ(0, attr.cap.max_recv_wr);
 	ex = ASSERT_PTR(ibv_qp_to_qp_ex(qp));
+	ASSERT_EQ(0, to_itself(qp));
+	strcpy(self->buf, "xrc");
 	ibv_wr_start(ex);
-	ibv_wr_rdma_write(ex, 1, 2);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(ex, self->mr->rkey, (uintptr_t)self->buf + 64);
 	ibv_wr_set_xrc_srqn(ex, 3);
-	EXPECT_EQ(EOPNOTSUPP, ibv_wr_complete(ex));
+	ibv_wr_set_sge(ex, self->mr->lkey, (uintptr_t)self->buf, 4);
+	ASSERT_EQ(0, ibv_wr_complete(ex));
+	ASSERT_EQ(0, lib_wait_wc(self->cq, &wc, 1));
+	EXPECT_EQ(IBV_WC_SUCCESS, wc.status);
+	EXPECT_EQ(0, strcmp("xrc", self->buf + 64));
+	/* No request has been begun. */
+	ibv_wr_start(ex);
+	ibv_wr_set_xrc_srqn(ex, 3);
+	EXPECT_EQ(EINVAL, ibv_wr_complete(ex));
 	ibv_wr_start(ex);
 	ibv_wr_send(ex);
 	EXPECT_EQ(EINVAL, ibv_wr_complete(ex));
