@@ -241,7 +241,6 @@ struct ep_qp {
 	struct ib_qp *ibqp;
 	enum ib_qp_type type;
 	enum ib_qp_state state;		/* last one set here (the data path reads it unlocked) */
-	u32 port;			/* last one that was set (lock) */
 	u32 qp_num;
 	bool has_srq;
 	bool cm_used;			/* iWARP: it is, or was, connected (lock) */
@@ -286,6 +285,13 @@ static inline void ep_qp_stop(struct ep_qp *qp, bool *waited)
 static inline int ep_mr_dereg(struct ep_dev *dev, struct ib_mr *mr)
 {
 	return dev->ops->dereg_mr ? dev->ops->dereg_mr(dev, mr) : ib_dereg_mr(mr);
+}
+
+/* Is the path to the peer one of the QP's port? The core leaves it to its callers. */
+static inline bool ep_qp_port_ok(const struct ib_qp *ibqp, const struct ib_qp_attr *attr, int mask)
+{
+	return !(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_RTR || !(mask & IB_QP_AV) ||
+	       rdma_ah_get_port_num(&attr->ah_attr) == ibqp->real_qp->port;
 }
 
 int ep_qp_begin_destroy(struct ep_qp *qp);

@@ -52,8 +52,6 @@ static int ep_qp_move(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 		ops->reap(&qp->res);
 	if (mask & IB_QP_STATE)
 		WRITE_ONCE(qp->state, ret ? old : attr->qp_state);
-	if (!ret && (mask & IB_QP_PORT))
-		qp->port = attr->port_num;
 	return ret;
 }
 
@@ -120,9 +118,8 @@ int ep_qp_modify_locked(struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
 	if (!qp->ibqp)
 		return -EIO;
-	/* The core leaves it to its callers. */
-	if ((mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RTR && (mask & IB_QP_AV) &&
-	    rdma_ah_get_port_num(&attr->ah_attr) != qp->port)
+	/* Other openers change the port of an XRC target: ep_xrcd_modify_qp() checks it. */
+	if (!qp->xrcd && !ep_qp_port_ok(qp->ibqp, attr, mask))
 		return -EINVAL;
 	if (!test_bit(EP_QP_PINNED, &qp->cm_use))
 		return ep_qp_move(qp, attr, mask);

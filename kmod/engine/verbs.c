@@ -250,10 +250,8 @@ int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev, const struct ep_res_ops *op
 	ret = ep_qp_set_hw(qp, ep_xrcd_open_qp(qp->xrcd, attr));
 	if (ret)
 		return ret;
-	if (!ib_query_qp(qp->ibqp, &now, IB_QP_STATE | IB_QP_PORT, &init)) {
+	if (!ib_query_qp(qp->ibqp, &now, IB_QP_STATE, &init))
 		qp->state = now.qp_state;
-		qp->port = now.port_num;
-	}
 	ep_res_add(&qp->res);
 	return 0;
 }

@@ -175,6 +175,8 @@ struct ib_qp *ep_xrcd_open_qp(struct ep_xrcd *xrcd, struct ib_qp_open_attr *attr
 int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask)
 {
 	guard(mutex)(&xrcd->dom->lock);
+	if (!ep_qp_port_ok(ibqp, attr, mask))
+		return -EINVAL;
 	return ib_modify_qp(ibqp, attr, mask);
 }
 

@@ -398,6 +398,22 @@ TEST_F(xrc, shared_qp_openers_independent)
 	EXPECT_EQ(-EINVAL, open_qp(s, xrcd, num, 33, &qp));
 }
 
+/* The port that one opener has set is that of the QP. */
+TEST_F(xrc, shared_qp_moved_by_two_openers)
+{
+	struct abi *s = &self->s, *s2 = &self->s2;
+	struct rdma_ep_cmd_create_qp c;
+	__u32 xrcd, xrcd2, qp;
+
+	OK(abi_open_xrcd(s, self->file, CREATE, &xrcd));
+	OK(abi_open_xrcd(s2, self->file, 0, &xrcd2));
+	OK(new_target(s, xrcd, &c));
+	OK(open_qp(s2, xrcd2, c.init.qp_num, 0, &qp));
+	OK(abi_qp_init(s, c.init.qp, TGT, 0));
+	EXPECT_EQ(0, abi_qp_rts(s2, qp, TGT, 77));
+	EXPECT_EQ(QPS_RTS, abi_state_of(s, c.init.qp));
+}
+
 struct hammer {
 	const struct abi *s;
 	__u32 xrcd, num;
