@@ -4,7 +4,7 @@
 
 /*
  * The operations of QPs by type, as in librxe, without those that need memory windows.
- * (librxe and the manual page list SEND_WITH_INV on UC, but it cannot be posted.)
+ * (librxe and the manual page also list SEND_WITH_INV on UC, which cannot be posted.)
  */
 #define RC_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
@@ -13,8 +13,7 @@
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UC_OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
-	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
-	 IBV_QP_EX_WITH_SEND_WITH_INV)
+	 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define UD_OPS \
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 /* SEND is missing: the kernel's work request has no field for the number of the SRQ. */

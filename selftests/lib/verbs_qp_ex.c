@@ -33,8 +33,7 @@ TEST_F(qpx, create)
 	static const uint64_t ops[] = {
 		RC_OPS | IBV_QP_EX_WITH_SEND_WITH_INV,
 		IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-		IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-		IBV_QP_EX_WITH_SEND_WITH_INV,
+		IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,
 		IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
 	};
 	bool iwarp = lib_iwarp(self->context);
@@ -139,6 +138,9 @@ TEST_F(qpx, create_errors)
 		return;
 	for (i = 0; i < ARRAY_SIZE(users_only); i++)
 		EXPECT_REFUSED(EOPNOTSUPP, attr.send_ops_flags |= users_only[i]);
+	/* A UC QP cannot post it. */
+	EXPECT_REFUSED(EOPNOTSUPP, attr.qp_type = IBV_QPT_UC;
+		       attr.send_ops_flags |= IBV_QP_EX_WITH_SEND_WITH_INV);
 	EXPECT_REFUSED(EINVAL, attr.pd = NULL);
 	EXPECT_REFUSED(EINVAL, attr.send_cq = NULL);
 	EXPECT_REFUSED(EINVAL, attr.recv_cq = NULL);
