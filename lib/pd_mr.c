@@ -34,14 +34,10 @@ LEP_EXPORT int ibv_dealloc_pd(struct ibv_pd *pd)
 	return lep_obj_destroy_free(pd->context, RDMA_EP_OBJ_PD, pd->handle, pd);
 }
 
-/*
- * Huge pages are a hint, and MW_BIND has no effect without memory windows. The kernel pins
- * regions, and does not page them on demand.
- */
-static int offered_access(unsigned int *access)
+/* Huge pages are a hint, and MW_BIND has no effect without memory windows. */
+static unsigned int offered_access(unsigned int access)
 {
-	*access &= ~(IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND);
-	return *access & IBV_ACCESS_ON_DEMAND ? EINVAL : 0;
+	return access & ~(IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND);
 }
 
 struct ibv_mr *lep_mr_reg(struct ibv_pd *pd, void *addr, size_t length,
@@ -52,17 +48,13 @@ struct ibv_mr *lep_mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 		.length = length,
 		.iova = iova,
 		.pd = pd->handle,
+		.access = offered_access(access),
 	};
 	struct ibv_mr *mr;
-	int error;
 
-	error = offered_access(&access);
-	if (error)
-		return lep_null(error);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return NULL;
-	cmd.access = access;
 	if (lep_ctx_call(pd->context, REG_MR, &cmd))
 		return lep_free_null(mr);
 	/* valgrind: a program may send undefined memory, and receives write without a call. */
@@ -128,9 +120,8 @@ LEP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 		.addr = (uintptr_t)addr,
 		.length = length,
 		.iova = (uintptr_t)addr,
+		.access = offered_access(access),
 	};
-	unsigned int offered = access;
-	int error;
 
 	if (!mr)
 		return rereg_fail(EINVAL);
@@ -147,20 +138,16 @@ LEP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
 		return rereg_fail(EINVAL);
 	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
 		return rereg_fail(EINVAL);
-	error = offered_access(&offered);
 	/*
 	 * The kernel refuses posts with a key of another PD, so such a region would be
 	 * useless.
 	 */
-	if (!error && flags & IBV_REREG_MR_CHANGE_PD)
-		error = EOPNOTSUPP;
-	if (error) {
-		errno = error;
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		errno = EOPNOTSUPP;
 		return IBV_REREG_MR_ERR_CMD;
 	}
 
 	cmd.mr = mr->handle;
-	cmd.access = offered;
 	if (lep_ctx_call(mr->context, REREG_MR, &cmd))
 		return IBV_REREG_MR_ERR_CMD;
 	mr->lkey = cmd.lkey;

@@ -189,6 +189,10 @@ TEST_F(mr, errors)
 		return;
 	EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr(NULL, self->buf, 1, 0));
 	EXPECT_EQ(EINVAL, ibv_dereg_mr(NULL));
+	/* (New kernels have it on rxe, and old ones return EINVAL.) */
+	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_reg_mr(self->pd, self->buf, 100, IBV_ACCESS_ON_DEMAND));
+	EXPECT_FAILS_NULL(EINVAL, ibv_reg_mr(self->pd, self->buf, 100,
+					     IBV_ACCESS_ON_DEMAND | 1 << 19));
 }
 
 /*

@@ -97,17 +97,23 @@ static int uep_mr_check_range(struct ib_device *ibdev, u64 addr, u64 length, u64
 	return 0;
 }
 
+/* The pages are pinned: no paging on demand */
+#define UEP_MR_NOT_OFFERED \
+	(IB_ACCESS_MW_BIND | IB_ACCESS_ON_DEMAND | IB_ACCESS_HUGETLB | IB_ZERO_BASED)
+#define UEP_MR_OFFERED							\
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |		\
+	 IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC | EP_COMPAT_ACCESS_FLUSH)
+
 static int uep_mr_check_access(struct ib_device *ibdev, u32 *access)
 {
 	u32 hints = *access & IB_UVERBS_ACCESS_OPTIONAL_RANGE;
 
 	/* Software devices have no order to relax. */
 	*access &= ~IB_UVERBS_ACCESS_OPTIONAL_RANGE;
-	if (*access & (IB_ACCESS_MW_BIND | IB_ACCESS_ON_DEMAND | IB_ACCESS_HUGETLB | IB_ZERO_BASED))
-		return -EOPNOTSUPP;
-	if (*access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |
-			IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC | EP_COMPAT_ACCESS_FLUSH))
+	if (*access & ~(UEP_MR_OFFERED | UEP_MR_NOT_OFFERED))
 		return -EINVAL;
+	if (*access & UEP_MR_NOT_OFFERED)
+		return -EOPNOTSUPP;
 	if (!ep_dev_has(ibdev, EP_CAP_SOFTWARE))
 		*access |= hints & IB_ACCESS_RELAXED_ORDERING;
 	return ib_check_mr_access(ibdev, *access);
