@@ -114,7 +114,8 @@ int lep_id_create_qp(struct lep_id *ours, struct ibv_pd *pd,
 		attr->send_cq = id->send_cq;
 	if (!attr->recv_cq)
 		attr->recv_cq = id->recv_cq;
-	if (!attr->srq)
+	/* An XRC_SEND QP receives nothing. */
+	if (!attr->srq && attr->qp_type != IBV_QPT_XRC_SEND)
 		attr->srq = id->srq;
 
 	if (lep_qp_build_begin(&build, ours->session, &cmd.init, pd, attr, ex, true) ||

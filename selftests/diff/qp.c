@@ -34,6 +34,8 @@ static void create(struct ibv_context *context, struct ibv_pd *pd, struct ibv_cq
 	struct ibv_context *other = diff_open();
 	struct ibv_cq *foreign = diff_cq(other, 16);
 	struct ibv_qp_init_attr attr = diff_qp_attr(cq, IBV_QPT_RC);
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	size_t i;
 
@@ -50,6 +52,15 @@ static void create(struct ibv_context *context, struct ibv_pd *pd, struct ibv_cq
 			   qp->send_cq == cq, qp->recv_cq == cq);
 		ibv_destroy_qp(qp);
 	}
+	NEED(srq = ibv_create_srq(pd, &srq_attr));
+	for (i = 0; i < 3; i++) {
+		attr = diff_qp_attr(cq, types[i]);
+		attr.srq = srq;
+		qp = N(ibv_create_qp(pd, &attr), "type %d with an SRQ", types[i]);
+		if (qp)
+			ibv_destroy_qp(qp);
+	}
+	ibv_destroy_srq(srq);
 	attr = diff_qp_attr(cq, IBV_QPT_RC);
 	attr.send_cq = NULL;
 	N(ibv_create_qp(pd, &attr), "send_cq NULL");

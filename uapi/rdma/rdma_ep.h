@@ -1278,7 +1278,8 @@ enum rdma_ep_qp_flags {
  * @pd: in: protection domain; 0 with an id: the default PD of the id's device.
  *	out: the PD in use. IBV_QPT_XRC_RECV: the XRC domain instead
  * @srq: in: shared receive queue, or 0; with an id that has an SRQ, 0 takes it.
- *	Ignored for XRC types
+ *	Types other than IBV_QPT_RC and IBV_QPT_UD have none (EINVAL), except
+ *	that it is ignored for IBV_QPT_XRC_RECV
  * @qp_type: in: IBV_QPT_RC (2), IBV_QPT_UC (3), IBV_QPT_UD (4), IBV_QPT_XRC_SEND (9)
  *	or IBV_QPT_XRC_RECV (10)
  * @max_send_wr: in: send work requests wanted; out: granted

@@ -51,7 +51,7 @@ static struct uep_cq *uep_qp_cq(struct uep_cmd *cmd, struct uep_qp *qp,
 }
 
 /* The SRQ that the user names, or that of the id, unless its command has not succeeded yet. */
-static int uep_qp_find_srq(struct uep_qp *qp, u32 handle, struct uep_id *id)
+static int uep_qp_find_srq(struct uep_qp *qp, u32 qp_type, u32 handle, struct uep_id *id)
 {
 	bool of_id = !handle && id && id->srq && !uep_obj_claimed(&id->srq->obj);
 	struct uep_srq *srq;
@@ -62,8 +62,8 @@ static int uep_qp_find_srq(struct uep_qp *qp, u32 handle, struct uep_id *id)
 	if (IS_ERR(srq))
 		return of_id && PTR_ERR(srq) == -ENOENT ? 0 : PTR_ERR(srq);
 	qp->srq = srq;
-	/* An XRC SRQ is for the targets in its domain. */
-	return srq->xrcd ? -EINVAL : 0;
+	/* Not every driver checks the type. An XRC SRQ is for the targets in its domain. */
+	return srq->xrcd || (qp_type != IB_QPT_RC && qp_type != IB_QPT_UD) ? -EINVAL : 0;
 }
 
 /* Receives of an SRQ complete in a CQ of the QP, whose receive queue has no entries. */
@@ -82,11 +82,13 @@ static int uep_qp_find_queues(struct uep_cmd *cmd, struct uep_qp *qp,
 	int ret;
 
 	if (init->qp_type == IB_QPT_XRC_INI) {
+		if (init->srq)
+			return -EINVAL;
 		init->max_recv_wr = 0;
 		init->max_recv_sge = 0;
 		uep_qp_no_cq(&init->recv_cq);
 	} else {
-		ret = uep_qp_find_srq(qp, init->srq, id);
+		ret = uep_qp_find_srq(qp, init->qp_type, init->srq, id);
 		if (ret)
 			return ret;
 		/* With an SRQ the QP has no receive queue. */

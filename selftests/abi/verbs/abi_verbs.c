@@ -359,6 +359,23 @@ static int create_qp(struct _test_data_verbs *self, __u32 type, struct rdma_ep_c
 	return ABI(self->s.fd, CREATE_QP, c);
 }
 
+/* Drivers create QPs of other types with an SRQ as well. */
+TEST_F(verbs, qp_with_srq)
+{
+	static const __u32 types[] = { QPT_RC, QPT_UD, QPT_UC };
+	struct rdma_ep_cmd_create_qp c;
+	__u32 srq;
+
+	SKIP_IF(self->s.iwarp, "iWARP has RC only");
+	OK(abi_create_srq(&self->s, self->s.pd, 8, 0, &srq));
+	for (int i = 0; i < 3; i++) {
+		abi_qp_attr(&c, types[i], self->s.pd, self->cq, self->cq);
+		c.init.srq = srq;
+		LOGGED(EXPECT_EQ(i < 2 ? 0 : -EINVAL, ABI(self->s.fd, CREATE_QP, &c)),
+		       "type %u", types[i]);
+	}
+}
+
 TEST_F(verbs, qp)
 {
 	static const __u32 types[] = { QPT_RC, QPT_UC, QPT_UD };

@@ -257,6 +257,11 @@ TEST_F(xrc, foreign_handles)
 	c2.init.srq = srq.srq;
 	EXPECT_EQ(-EINVAL, ABI(s->fd, CREATE_QP, &c2));
 	srq = (struct rdma_ep_cmd_create_srq) { .pd = s->pd, .max_wr = 4 };
+	OK(ABI(s->fd, CREATE_SRQ, &srq));
+	/* An initiator receives nothing. */
+	abi_qp_attr(&c2, INI, s->pd, cq, 0);
+	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_QP, c2, init.srq, srq.srq));
+	EXPECT_EQ(0, ABI(s->fd, CREATE_QP, &c2));
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, srq, xrcd, xrcd));
 	EXPECT_EQ(-EINVAL, ABI_WITH(s->fd, CREATE_SRQ, srq, srq_type, IB_UVERBS_SRQT_TM));
 }
