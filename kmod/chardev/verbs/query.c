@@ -99,12 +99,21 @@ static u64 uep_device_caps(const struct ib_device *ibdev)
 /* The member of both structures */
 #define UEP_COPY(member)	.member = attr->member
 
-static void uep_device_attr(struct ib_uverbs_query_device_resp *dst, struct ib_device *ibdev)
+/* Longer regions than the driver's limit are refused. */
+static u64 uep_max_mr_size(const struct ep_dev *dev)
 {
-	const struct ib_device_attr *attr = &ibdev->attrs;
+	u64 size = dev->ibdev->attrs.max_mr_size;
+
+	return dev->ops->max_mr_pages ? min(size, dev->ops->max_mr_pages() << PAGE_SHIFT) : size;
+}
+
+static void uep_device_attr(struct ib_uverbs_query_device_resp *dst, struct ep_dev *dev)
+{
+	const struct ib_device_attr *attr = &dev->ibdev->attrs;
+	struct ib_device *ibdev = dev->ibdev;
 
 	*dst = (struct ib_uverbs_query_device_resp) {
-		UEP_COPY(fw_ver), UEP_COPY(sys_image_guid), UEP_COPY(max_mr_size),
+		UEP_COPY(fw_ver), UEP_COPY(sys_image_guid),
 		UEP_COPY(page_size_cap), UEP_COPY(vendor_id), UEP_COPY(vendor_part_id),
 		UEP_COPY(hw_ver), UEP_COPY(max_qp), UEP_COPY(max_sge_rd), UEP_COPY(max_cq),
 		UEP_COPY(max_mr), UEP_COPY(max_pd), UEP_COPY(max_qp_rd_atom),
@@ -113,6 +122,7 @@ static void uep_device_attr(struct ib_uverbs_query_device_resp *dst, struct ib_d
 		UEP_COPY(max_total_mcast_qp_attach), UEP_COPY(max_ah), UEP_COPY(max_srq),
 		UEP_COPY(max_srq_sge), UEP_COPY(max_pkeys), UEP_COPY(local_ca_ack_delay),
 		.node_guid = ibdev->node_guid,
+		.max_mr_size = uep_max_mr_size(dev),
 		.max_qp_wr = min_t(u32, attr->max_qp_wr, UEP_MAX_WR),
 		.device_cap_flags = lower_32_bits(uep_device_caps(ibdev)),
 		.max_sge = min(attr->max_send_sge, attr->max_recv_sge),
@@ -131,7 +141,7 @@ int uep_query_device(struct uep_cmd *cmd)
 	dev = uep_dev_enter(cmd->s, arg->dev_index, &srcu);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
-	uep_device_attr(&arg->attr, dev->ibdev);
+	uep_device_attr(&arg->attr, dev);
 	arg->num_comp_vectors = dev->ibdev->num_comp_vectors;
 	arg->device_cap_flags_ex = uep_device_caps(dev->ibdev);
 	/* No command reads the clock. */

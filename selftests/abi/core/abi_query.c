@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Queries of sessions and devices, contexts, and limits of objects. */
+#include <sys/sysinfo.h>
+
 #include "abi_test.h"
 
 static const __u32 no_device[] = { 0, 0x7fffffff, 0x80000000, 0xffffffff };
@@ -159,6 +161,7 @@ TEST_F(query, device)
 {
 	struct rdma_ep_cmd_query_device d = { .dev_index = self->s.dev };
 	struct rdma_ep_cmd_query q = {};
+	struct sysinfo info;
 
 	OK(ABI(self->s.fd, QUERY, &q));
 	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
@@ -166,6 +169,10 @@ TEST_F(query, device)
 	EXPECT_LE(1, d.attr.phys_port_cnt);
 	EXPECT_LT(0, d.attr.max_qp);
 	EXPECT_LT(0, d.attr.max_mr_size);
+	/* Of more, siw would allocate page tables before it finds no memory. */
+	OK(sysinfo(&info));
+	if (self->s.iwarp)
+		EXPECT_EQ((__u64)info.totalram * info.mem_unit, d.attr.max_mr_size);
 	EXPECT_LT(0, d.attr.max_sge);
 	EXPECT_NE(0, d.attr.node_guid);
 	EXPECT_EQ(d.attr.device_cap_flags, (__u32)d.device_cap_flags_ex);

@@ -26,13 +26,16 @@ static int reg_huge(const FIXTURE_DATA(rxe) * self, size_t mib, struct rdma_ep_c
 /* Regions whose page table is too large for one allocation of rxe are refused. (RXE-22) */
 TEST_F(rxe, huge_region_refused)
 {
+	struct rdma_ep_cmd_query_device d = { .dev_index = self->s.dev };
 	static const size_t mib[] = { 2048, 1040 };
 	struct rdma_ep_cmd_reg_mr mr;
 	int ret;
 
+	OK(ABI(self->s.fd, QUERY_DEVICE, &d));
 	for (size_t i = 0; i < ARRAY_SIZE(mib); i++) {
 		ret = reg_huge(self, mib[i], &mr);
 		EXPECT_TRUE(!ret || ret == -ENOMEM);
+		EXPECT_EQ(!ret, mib[i] << 20 <= d.attr.max_mr_size);
 		if (!ret)
 			EXPECT_EQ(0, ABI_DESTROY(&self->s, MR, mr.mr));
 	}
