@@ -157,11 +157,13 @@ static u16 uep_lid(struct ib_device *ibdev, u32 port, u32 lid)
 }
 
 static void uep_port_attr(struct ib_uverbs_query_port_resp *dst, const struct ib_port_attr *attr,
-			  struct ib_device *ibdev, u32 port)
+			  const struct ep_dev *dev, u32 port)
 {
+	struct ib_device *ibdev = dev->ibdev;
+
 	*dst = (struct ib_uverbs_query_port_resp) {
 		UEP_COPY(state), UEP_COPY(max_mtu), UEP_COPY(active_mtu), UEP_COPY(gid_tbl_len),
-		UEP_COPY(max_msg_sz), UEP_COPY(bad_pkey_cntr), UEP_COPY(qkey_viol_cntr),
+		UEP_COPY(bad_pkey_cntr), UEP_COPY(qkey_viol_cntr),
 		UEP_COPY(pkey_tbl_len), UEP_COPY(lmc), UEP_COPY(max_vl_num), UEP_COPY(sm_sl),
 		UEP_COPY(subnet_timeout), UEP_COPY(init_type_reply), UEP_COPY(active_width),
 		UEP_COPY(phys_state),
@@ -171,6 +173,8 @@ static void uep_port_attr(struct ib_uverbs_query_port_resp *dst, const struct ib
 		.lid = uep_lid(ibdev, port, attr->lid),
 		.sm_lid = uep_lid(ibdev, port, attr->sm_lid),
 		.active_speed = min_t(u16, attr->active_speed, IB_SPEED_NDR),
+		/* Longer messages are refused. */
+		.max_msg_sz = min(attr->max_msg_sz, dev->max_msg_sz[port]),
 		.link_layer = rdma_port_get_link_layer(ibdev, port),
 	};
 }
@@ -195,7 +199,7 @@ int uep_query_port(struct uep_cmd *cmd)
 	/* Checks the port number. */
 	ret = ib_query_port(dev->ibdev, arg->port_num, &attr);
 	if (!ret) {
-		uep_port_attr(&arg->attr, &attr, dev->ibdev, arg->port_num);
+		uep_port_attr(&arg->attr, &attr, dev, arg->port_num);
 		arg->port_cap_flags2 = attr.port_cap_flags2;
 		ndev = ep_compat_port_netdev(dev->ibdev, arg->port_num);
 		arg->netdev_index = uep_ifindex(ndev);
