@@ -53,7 +53,9 @@ static const struct ep_driver ep_drivers[] = {
 	[RDMA_DRIVER_BNXT_RE] = { .name = "bnxt_re", .caps = EP_CAPS_MAP | EP_CAP_INLINE },
 	[RDMA_DRIVER_OCRDMA] = { .name = "ocrdma", .caps = EP_CAPS_MAP | EP_CAP_RESIZE_CQ },
 	[RDMA_DRIVER_QEDR] = { .name = "qedr", .caps = EP_CAPS_MAP | EP_CAP_INLINE | EP_CAP_XRC },
-	[RDMA_DRIVER_VMW_PVRDMA] = { .name = "vmw_pvrdma", .caps = EP_CAPS_MAP },
+	/* It warns of each attempt to create an SRQ for the kernel. */
+	[RDMA_DRIVER_VMW_PVRDMA] = { .name = "vmw_pvrdma", .caps = EP_CAPS_MAP | EP_CAP_NO_SRQ },
+	/* It has no SRQs. */
 	[RDMA_DRIVER_ERDMA] = { .name = "erdma", .caps = EP_CAPS_MAP | EP_CAP_INLINE },
 	[RDMA_DRIVER_HFI1] = {
 		.name = "hfi1",

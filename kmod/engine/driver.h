@@ -41,6 +41,7 @@ enum ep_dev_caps {
 	 * in which receives can be posted to an SRQ; and SRQs are in order
 	 */
 	EP_CAP_RECV_RING	= BIT(17),
+	EP_CAP_NO_SRQ		= BIT(18),	/* its SRQs are for user space only */
 };
 
 /* Operations of a driver; all are optional. (lock): under ep_qp.lock */
@@ -115,6 +116,11 @@ bool ep_driver_exists(const char *name);
 static inline bool ep_dev_has(const struct ib_device *ibdev, u32 caps)
 {
 	return (ep_driver_of(ibdev)->caps & caps) == caps;
+}
+
+static inline bool ep_dev_has_srq(const struct ib_device *ibdev)
+{
+	return ibdev->ops.create_srq && !ep_dev_has(ibdev, EP_CAP_NO_SRQ);
 }
 
 /* drivers/caps.c */

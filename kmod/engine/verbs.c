@@ -94,7 +94,7 @@ int ep_srq_create(struct ep_srq *srq, struct ep_dev *dev, struct ib_pd *pd,
 	struct ib_srq *ibsrq;
 	int ret;
 
-	if (!dev->ibdev->ops.create_srq)
+	if (!ep_dev_has_srq(dev->ibdev))
 		return -EOPNOTSUPP;
 	if (!attr->attr.max_wr || attr->attr.max_wr > limits->max_srq_wr ||
 	    attr->attr.max_sge > limits->max_srq_sge || attr->attr.srq_limit > attr->attr.max_wr)

@@ -93,6 +93,8 @@ static u64 uep_device_caps(const struct ib_device *ibdev)
 
 	if (ibdev->ops.alloc_xrcd && ep_dev_has(ibdev, EP_CAP_XRC))
 		offered |= IB_DEVICE_XRC;
+	if (!ep_dev_has_srq(ibdev))
+		offered &= ~(u64)IB_DEVICE_SRQ_RESIZE;
 	return ibdev->attrs.device_cap_flags & offered;
 }
 
@@ -111,6 +113,7 @@ static void uep_device_attr(struct ib_uverbs_query_device_resp *dst, struct ep_d
 {
 	const struct ib_device_attr *attr = &dev->ibdev->attrs;
 	struct ib_device *ibdev = dev->ibdev;
+	bool srqs = ep_dev_has_srq(ibdev);
 
 	*dst = (struct ib_uverbs_query_device_resp) {
 		UEP_COPY(fw_ver), UEP_COPY(sys_image_guid),
@@ -119,15 +122,17 @@ static void uep_device_attr(struct ib_uverbs_query_device_resp *dst, struct ep_d
 		UEP_COPY(max_mr), UEP_COPY(max_pd), UEP_COPY(max_qp_rd_atom),
 		UEP_COPY(max_res_rd_atom), UEP_COPY(max_qp_init_rd_atom), UEP_COPY(atomic_cap),
 		UEP_COPY(max_mcast_grp), UEP_COPY(max_mcast_qp_attach),
-		UEP_COPY(max_total_mcast_qp_attach), UEP_COPY(max_ah), UEP_COPY(max_srq),
-		UEP_COPY(max_srq_sge), UEP_COPY(max_pkeys), UEP_COPY(local_ca_ack_delay),
+		UEP_COPY(max_total_mcast_qp_attach), UEP_COPY(max_ah),
+		UEP_COPY(max_pkeys), UEP_COPY(local_ca_ack_delay),
 		.node_guid = ibdev->node_guid,
 		.max_mr_size = uep_max_mr_size(dev),
 		.max_qp_wr = min_t(u32, attr->max_qp_wr, UEP_MAX_WR),
 		.device_cap_flags = lower_32_bits(uep_device_caps(ibdev)),
 		.max_sge = min(attr->max_send_sge, attr->max_recv_sge),
 		.max_cqe = min_t(u32, attr->max_cqe, UEP_MAX_CQE),
-		.max_srq_wr = min_t(u32, attr->max_srq_wr, UEP_MAX_WR),
+		.max_srq = srqs ? attr->max_srq : 0,
+		.max_srq_wr = srqs ? min_t(u32, attr->max_srq_wr, UEP_MAX_WR) : 0,
+		.max_srq_sge = srqs ? attr->max_srq_sge : 0,
 		.phys_port_cnt = min_t(u32, ibdev->phys_port_cnt, U8_MAX),
 	};
 }

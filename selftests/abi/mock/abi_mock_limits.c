@@ -113,14 +113,28 @@ TEST_F(limits, known_drivers)
 	}
 }
 
+/* vmw_pvrdma has SRQs, but refuses those of the kernel, and logs that. */
 TEST_F(limits, device_without_srq_says_so)
 {
+	struct rdma_ep_cmd_query_device q = {};
 	struct abi *s = &self->s;
+	char pvrdma[32];
 	__u32 srq;
 
-	OK(mock_new("srq=0"));
-	OK(abi_open(s));
-	EXPECT_EQ(-EOPNOTSUPP, abi_create_srq(s, s->pd, 4, 0, &srq));
+	snprintf(pvrdma, sizeof(pvrdma), "driver=%u", RDMA_DRIVER_VMW_PVRDMA);
+	for (int i = 0; i < 2; i++) {
+		OK(mock_new(i ? pvrdma : "srq=0"));
+		OK(abi_open(s));
+		EXPECT_EQ(-EOPNOTSUPP, abi_create_srq(s, s->pd, 4, 0, &srq));
+		EXPECT_EQ(0, mock_calls("create_srq"));
+		q.dev_index = s->dev;
+		OK(ABI(s->fd, QUERY_DEVICE, &q));
+		EXPECT_EQ(0, q.attr.max_srq);
+		EXPECT_EQ(0, q.attr.max_srq_wr);
+		EXPECT_EQ(0, q.attr.max_srq_sge);
+		abi_close(s);
+		OK(mock_del());
+	}
 }
 
 /* ---- small limits */
