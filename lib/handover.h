@@ -40,7 +40,6 @@ union lep_note {
 	} cq;
 	struct {
 		uint64_t ops;	/* the QP has ibv_wr_*() functions for these */
-		uint8_t state;	/* for drivers that report none */
 	} qp;
 	struct lep_id_note id;
 	struct lep_mcast_note mcast;

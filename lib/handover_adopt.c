@@ -178,8 +178,7 @@ static void *make_srq(struct adoption *a, const struct rdma_ep_obj_info *info)
 }
 
 /* Queries state and limits, which a removed device does not have. */
-static void query_qp(struct adoption *a, const union lep_note *note, struct lep_qp *qp,
-		     struct ibv_qp_cap *cap)
+static void query_qp(struct adoption *a, struct lep_qp *qp, struct ibv_qp_cap *cap)
 {
 	struct rdma_ep_cmd_query_qp cmd = {
 		.qp = qp->qp.handle,
@@ -189,8 +188,7 @@ static void query_qp(struct adoption *a, const union lep_note *note, struct lep_
 	qp->qp.state = IBV_QPS_ERR;
 	if (lep_call(a->session, QUERY_QP, &cmd))
 		return;
-	/* A driver that reports no state leaves 0 there, which is RESET. */
-	qp->qp.state = cmd.attr.qp_state ? cmd.attr.qp_state : note->qp.state;
+	qp->qp.state = cmd.attr.qp_state;
 	cap->max_send_wr = cmd.attr.max_send_wr;
 	cap->max_send_sge = cmd.attr.max_send_sge;
 	cap->max_inline_data = cmd.attr.max_inline_data;
@@ -217,7 +215,7 @@ static void *make_qp(struct adoption *a, const struct rdma_ep_obj_info *info)
 	qp->qp.handle = info->handle;
 	qp->qp.qp_num = info->number;
 	qp->qp.qp_type = info->subtype;
-	query_qp(a, note, qp, &cap);
+	query_qp(a, qp, &cap);
 	qp->max_inline_data = cap.max_inline_data;
 	if (qp->wr)
 		lep_wr_list_set_limits(qp, &cap);

@@ -123,7 +123,6 @@ static int note_obj(struct lep_session *session, const struct rdma_ep_obj_info *
 		if (lep_wr_list_started(obj))
 			return lep_err(EBUSY);
 		note.qp.ops = lep_wr_list_ops(obj);
-		note.qp.state = ((struct lep_qp *)obj)->qp.state;
 		break;
 	case RDMA_EP_OBJ_ID:
 		note_id(&note.id, obj);

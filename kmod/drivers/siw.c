@@ -153,6 +153,17 @@ static u64 ep_siw_max_mr_pages(void)
 	return totalram_pages();
 }
 
+/*
+ * siw reports each of the two limits of READs for the other. Before Linux 6.8 it reports no state,
+ * which reads as RESET; later it never reports RESET.
+ */
+static void ep_siw_after_query(const struct ep_qp *qp, struct ib_qp_attr *attr)
+{
+	swap(attr->max_rd_atomic, attr->max_dest_rd_atomic);
+	if (attr->qp_state == IB_QPS_RESET)
+		attr->qp_state = max(qp->state, READ_ONCE(qp->conn_state));
+}
+
 #define EP_SIW_SHORT	32	/* siw's MAX_HDR_INLINE */
 
 /*
@@ -187,11 +198,10 @@ static int ep_siw_check_reads(struct ep_qp *qp)
 
 	if (READ_ONCE(qp->driver_data[0]))
 		return 0;
-	ret = ep_qp_query(qp, &attr, IB_QP_MAX_DEST_RD_ATOMIC, &init);
+	ret = ep_qp_query(qp, &attr, IB_QP_MAX_QP_RD_ATOMIC, &init);
 	if (ret)
 		return ret;
-	/* siw reports each of the two limits for the other. */
-	if (!attr.max_dest_rd_atomic)
+	if (!attr.max_rd_atomic)
 		return -EINVAL;
 	WRITE_ONCE(qp->driver_data[0], true);
 	return 0;
@@ -221,6 +231,7 @@ static int ep_siw_prepare_send(struct ep_qp *qp, struct ib_send_wr *wr,
 const struct ep_driver_ops ep_siw_ops = {
 	.add = ep_siw_add,
 	.max_mr_pages = ep_siw_max_mr_pages,
+	.after_query = ep_siw_after_query,
 	.prepare_send = ep_siw_prepare_send,
 	.fix_event = ep_siw_fix_event,
 	.before_accept = ep_siw_before_accept,

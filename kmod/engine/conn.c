@@ -256,13 +256,15 @@ int ep_id_connect(struct ep_id *id, struct ep_qp *other, struct rdma_conn_param 
 	if (ret)
 		goto out;
 	ep_id_limit_life(id->cm_id);
+	/* For a handler that runs before the return */
+	if (!id->has_conn)
+		WRITE_ONCE(id->conn_qpn, param->qp_num);
 	ret = rdma_connect_ece(id->cm_id, param, ece);
 	if (pinned)
 		ep_qp_unpin(qp, ret);
 	if (ret)
 		goto out;
 	id->has_conn = true;
-	id->conn_qpn = param->qp_num;
 out:
 	trace_rdma_ep_connect(id, qp, ret);
 	ep_id_put_qp(id, own);
@@ -325,10 +327,13 @@ static int ep_id_accept_locked(struct ep_id *id, struct ep_qp *qp, struct rdma_c
 	if (*pinned && drv->before_accept)
 		drv->before_accept(id->cm_id);
 	ret = rdma_accept_ece(id->cm_id, param, ece);
-	if (!ret)
-		id->conn_qpn = param->qp_num;
-	else if (*pinned && drv->accept_failed)
+	if (!ret) {
+		WRITE_ONCE(id->conn_qpn, param->qp_num);
+		if (*pinned)
+			WRITE_ONCE(qp->conn_state, IB_QPS_RTS);
+	} else if (*pinned && drv->accept_failed) {
 		drv->accept_failed(id->cm_id);
+	}
 out:
 	if (ret && own)
 		ep_qp_error(qp);

@@ -243,7 +243,12 @@ struct ep_qp {
 	enum ib_qp_state state;		/* last one set here (the data path reads it unlocked) */
 	u32 qp_num;
 	bool has_srq;
-	bool cm_used;			/* iWARP: it is, or was, connected (lock) */
+	bool cm_used;			/* iWARP: it is, or was, connected (set under lock) */
+	/*
+	 * iWARP's CM moves a connected QP: RTS since it has accepted or reported the connection,
+	 * ERR since it has reported the end; RESET before. A program's QP only (handler)
+	 */
+	enum ib_qp_state conn_state;
 	unsigned long cm_use;		/* enum ep_qp_cm_use */
 	bool destroying;		/* no call of the CM begins with it (set under lock) */
 	bool tainted;			/* a peer may send to it, or it left INIT (lock) */
@@ -390,7 +395,7 @@ struct ep_id {
 	u32 mcast_key;			/* last ep_mcast.key */
 	bool failed;			/* connecting failed here: no more events (handler) */
 	bool has_conn;			/* there is, or was, a connection to disconnect (lock) */
-	u32 conn_qpn;			/* number of the QP in the connection (lock) */
+	u32 conn_qpn;			/* number of the QP in the connection (set under lock) */
 	bool listening;			/* (lock) */
 	bool request;			/* one that has not been accepted (lock) */
 	bool responded;			/* the owner is to complete the connection (handler) */

@@ -206,6 +206,32 @@ void ep_id_work(struct work_struct *work)
 		queue_work(ep_wq, &id->work);
 }
 
+/* See ep_qp.conn_state. With the handler locked. */
+static void ep_id_qp_moved(struct ep_id *id, bool established)
+{
+	u32 num = READ_ONCE(id->conn_qpn);
+	struct ep_qp *qp;
+	struct ep_dev *dev;
+
+	if (!rdma_protocol_iwarp(id->cm_id->device, id->cm_id->port_num))
+		return;
+	dev = ep_dev_of(id->cm_id->device);
+	if (!dev)
+		return;
+	spin_lock(&dev->lock);
+	hash_for_each_possible(dev->qps, qp, by_num, num) {
+		if (qp->qp_num != num || !READ_ONCE(qp->cm_used))
+			continue;
+		if (established)
+			WRITE_ONCE(qp->conn_state, IB_QPS_RTS);
+		/* Otherwise it is a later QP of the number. */
+		else if (qp->conn_state == IB_QPS_RTS)
+			WRITE_ONCE(qp->conn_state, IB_QPS_ERR);
+	}
+	spin_unlock(&dev->lock);
+	ep_dev_put(dev);
+}
+
 /* InfiniBand's ports are in no network namespace; other ports may be losing theirs. */
 bool ep_port_in_net(struct ib_device *ibdev, u32 port, const struct net *net)
 {
@@ -288,6 +314,8 @@ int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 		ep_id_response(id, event);
 		return 0;
 	case RDMA_CM_EVENT_ESTABLISHED:
+		ep_id_qp_moved(id, true);
+		fallthrough;
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 		if (ep_id_confirmed(id, event))
@@ -297,6 +325,7 @@ int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 		ep_id_fail_qp(id);
 		fallthrough;
 	case RDMA_CM_EVENT_DISCONNECTED:
+		ep_id_qp_moved(id, false);
 		ep_id_drop_response(id);
 		ep_id_confirmed(id, event);
 		/* The owner has had a CONNECT_ERROR instead. */

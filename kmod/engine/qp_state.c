@@ -202,7 +202,7 @@ bool ep_qp_pin(struct ep_qp *qp, bool accepting)
 
 	if (!qp->ibqp || qp->cm_used || READ_ONCE(qp->destroying))
 		return false;
-	qp->cm_used = true;
+	WRITE_ONCE(qp->cm_used, true);
 	set_bit(EP_QP_PINNED, &qp->cm_use);
 	if (accepting) {
 		set_bit(EP_QP_ACCEPTING, &qp->cm_use);
@@ -217,7 +217,7 @@ void ep_qp_unpin(struct ep_qp *qp, int ret)
 {
 	guard(ep_qp)(qp);
 	if (ret) {
-		qp->cm_used = false;
+		WRITE_ONCE(qp->cm_used, false);
 		if (test_bit(EP_QP_ACCEPTING, &qp->cm_use))
 			set_bit(EP_QP_FAILED, &qp->cm_use);
 	}

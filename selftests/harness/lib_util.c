@@ -306,7 +306,7 @@ enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected)
 	bool iwarp = lib_iwarp(qp->context);
 	long end = now_ms() + WAIT_MS;
 
-	if (iwarp && expected == IBV_QPS_RTS)
+	if (iwarp && is_stock() && expected == IBV_QPS_RTS)
 		return state == IBV_QPS_RESET ? expected : state;
 	/* rxe completes a failed request before it changes the state. */
 	while (expected != IBV_QPS_RTS && state == IBV_QPS_RTS && now_ms() < end) {

@@ -110,8 +110,8 @@ enum ibv_qp_state lib_qp_state(struct ibv_qp *qp);
 
 /*
  * The QP's state, or @expected if the device does not report it: iWARP has only a
- * counterpart of "connected", and siw of old kernels always reports RESET. If @expected is not RTS
- * this waits until the QP leaves RTS.
+ * counterpart of "connected", and siw of old kernels always reports RESET to the stock library.
+ * If @expected is not RTS this waits until the QP leaves RTS.
  */
 enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected);
 #define EXPECT_QPS(_state, _qp) \

@@ -65,6 +65,60 @@ static int connection(struct _test_data_cm *self, __u32 *id, __u32 *child)
 	       abi_event(self->server, EV_ESTABLISHED, NULL);
 }
 
+/*
+ * siw reports each of the two depths for the other, and on Linux 6.1 no state. @own: the ids have
+ * QPs of their own
+ */
+static void query_connected(struct __test_metadata *_metadata, FIXTURE_DATA(cm) * self, bool own)
+{
+	struct rdma_ep_cmd_connect c = { .conn = {
+		.responder_resources = 8, .initiator_depth = 4, .retry_count = 7,
+	} };
+	struct rdma_ep_cmd_connect a = { .uid = CHILD_UID, .conn = {
+		.responder_resources = 4, .initiator_depth = 8,
+	} };
+	struct rdma_ep_qp_init qp[2];
+	struct rdma_ep_channel_event ev;
+
+	OK(new_client(self, &c.id));
+	OK(new_qp(self, own ? c.id : 0, QPT_RC, &qp[0]));
+	c.conn.qp_num = qp[0].qp_num;
+	OK(ABI(self->s.fd, CONNECT, &c));
+	OK(abi_event(self->server, EV_CONNECT_REQUEST, &ev));
+	a.id = ev.child;
+	OK(new_qp(self, own ? a.id : 0, QPT_RC, &qp[1]));
+	a.conn.qp_num = qp[1].qp_num;
+	OK(ABI(self->s.fd, ACCEPT, &a));
+	EXPECT_EQ(QPS_RTS, qp_state(&self->s, qp[1].qp, QPS_RTS));
+	OK(abi_event(self->client, EV_ESTABLISHED, NULL));
+	OK(abi_event(self->server, EV_ESTABLISHED, NULL));
+	for (int i = 0; i < 2; i++) {
+		struct rdma_ep_cmd_query_qp q = {
+			.qp = qp[i].qp,
+			.attr_mask = QP_STATE | QP_MAX_QP_RD_ATOMIC | QP_MAX_DEST_RD_ATOMIC,
+		};
+
+		OK(ABI(self->s.fd, QUERY_QP, &q));
+		EXPECT_EQ(QPS_RTS, q.attr.qp_state);
+		EXPECT_EQ(i ? 8 : 4, q.attr.max_rd_atomic);
+		EXPECT_EQ(i ? 4 : 8, q.attr.max_dest_rd_atomic);
+	}
+	OK(ABI_ID_CMD(&self->s, DISCONNECT, c.id, 0));
+	OK(abi_event(self->server, EV_DISCONNECTED, NULL));
+	EXPECT_TRUE(!self->s.iwarp ||
+		    ABI_UNTIL(qp_state(&self->s, qp[1].qp, QPS_RTS) != QPS_RTS));
+	OK(ABI_DESTROY(&self->s, ID, c.id));
+	OK(ABI_DESTROY(&self->s, ID, a.id));
+}
+
+TEST_F(cm, query_connected_qps)
+{
+	query_connected(_metadata, self, true);
+	/* The user moves other QPs, but iWARP's CM moves any. */
+	if (self->s.iwarp)
+		query_connected(_metadata, self, false);
+}
+
 TEST_F(cm, what_the_peer_is_told)
 {
 	static const char asked[] = "may I?", answer[] = "you may, of course";

@@ -86,7 +86,7 @@ static inline int request(struct _test_data_cm *self, __u32 *id, __u32 *child)
 
 /*
  * The QP's state, or @expected where the device does not report it: of iWARP's states only RTS
- * has a counterpart, and siw of old kernels always reports RESET.
+ * has a counterpart.
  */
 static inline __u32 qp_state(const struct abi *s, __u32 qp, __u32 expected)
 {
@@ -94,8 +94,7 @@ static inline __u32 qp_state(const struct abi *s, __u32 qp, __u32 expected)
 
 	if (ABI(s->fd, QUERY_QP, &q))
 		return ~0U;
-	if (s->iwarp && (expected == QPS_RTS ? q.attr.qp_state == QPS_RESET :
-			 q.attr.qp_state != QPS_RTS))
+	if (s->iwarp && expected != QPS_RTS && q.attr.qp_state != QPS_RTS)
 		return expected;
 	return q.attr.qp_state;
 }
