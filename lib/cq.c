@@ -181,20 +181,6 @@ struct ibv_cq_ex *lep_create_cq_ex(struct ibv_context *context,
 	return &lep_to_cq(cq)->ex;
 }
 
-/* Completions that the library has taken from the kernel, and the program has not polled */
-static int unpolled(struct ibv_cq *cq)
-{
-	struct lep_cq *ours = lep_to_cq(cq);
-	int n = ours->batch ? lep_cq_batch_left(cq) : 0;
-
-	if (ours->ring) {
-		pthread_mutex_lock(&ours->ring_lock);
-		n += RDMA_EP_RING_ENTRIES - lep_ring_room(ours->ring);
-		pthread_mutex_unlock(&ours->ring_lock);
-	}
-	return n;
-}
-
 /* ibv_resize_cq(3) */
 LEP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
@@ -207,10 +193,11 @@ LEP_EXPORT int ibv_resize_cq(struct ibv_cq *cq, int cqe)
 	/* A fork()ed child does not have the memory of the ring. */
 	if (lep_inherited(lep_to_ctx(cq->context)->session))
 		return EBADF;
-	if (cqe < 1 || cqe < unpolled(cq))
+	if (cqe < 1)
 		return EINVAL;
 	cmd.cq = cq->handle;
 	cmd.cqe = cqe;
+	cmd.taken = lep_to_cq(cq)->batch ? lep_cq_batch_left(cq) : 0;
 	if (lep_ctx_call(cq->context, RESIZE_CQ, &cmd))
 		return errno;
 	cq->cqe = cmd.cqe;

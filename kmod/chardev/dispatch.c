@@ -107,7 +107,7 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 
 	UEP_CMD(CREATE_COMP_CHANNEL, uep_create_comp_channel, rdma_ep_cmd_create_fd, reserved, 0),
 	UEP_CMD(CREATE_CQ, uep_create_cq, rdma_ep_cmd_create_cq, ring, RDMA_EP_CQ_RING),
-	UEP_CMD(RESIZE_CQ, uep_resize_cq, rdma_ep_cmd_resize_cq, cqe, 0),
+	UEP_CMD(RESIZE_CQ, uep_resize_cq, rdma_ep_cmd_resize_cq, reserved, 0),
 	UEP_CMD(POLL_CQ, uep_poll_cq, rdma_ep_cmd_poll_cq, reserved, 0,
 		.responds = true),
 	UEP_CMD(NOTIFY_CQ, uep_notify_cq, rdma_ep_cmd_notify_cq, reserved,

@@ -356,6 +356,15 @@ TEST_F(comp, resize)
 		ASSERT_EQ(0, complete(self, 0));
 	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 2));
 	EXPECT_EQ(4, ibv_poll_cq(self->cq, 8, wc));
+	/* After one poll the ring is full, and the rest is elsewhere. */
+	ASSERT_EQ(0, ibv_resize_cq(self->cq, 100));
+	for (i = 0; i < 40; i++)
+		ASSERT_EQ(0, complete(self, 0));
+	ASSERT_EQ(1, ibv_poll_cq(self->cq, 1, wc));
+	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 38));
+	EXPECT_EQ(0, ibv_resize_cq(self->cq, 39));
+	for (i = 0; i < 39; i++)
+		EXPECT_EQ(wc[0].wr_id + 1 + i, lib_next_wc(self->cq).wr_id);
 }
 
 TEST_HARNESS_MAIN

@@ -388,6 +388,13 @@ TEST_F(cqx, resize)
 	for (i = 2; i <= 6; i++)
 		EXPECT_EQ(i, iterate_once(self));
 	EXPECT_EQ(ENOENT, start(self));
+	/* Some are in a batch of the library, some in the ring, and some in the kernel. */
+	ASSERT_EQ(0, complete(self, 40));
+	EXPECT_EQ(7, iterate_once(self));
+	EXPECT_EQ(EINVAL, ibv_resize_cq(self->cq, 38));
+	EXPECT_EQ(0, ibv_resize_cq(self->cq, 39));
+	for (i = 8; i <= 46; i++)
+		EXPECT_EQ(i, iterate_once(self));
 }
 
 static void *poll_one(void *arg)

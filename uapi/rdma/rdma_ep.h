@@ -975,9 +975,11 @@ struct rdma_ep_cmd_create_cq {
  * @flags: must be 0
  * @cq: in: CQ
  * @cqe: in: entries wanted; out: entries granted
+ * @taken: in: completions that the caller has polled, but counts as in the CQ
+ * @reserved: must be 0
  *
- *  - EINVAL: @cqe is less than the number of completions in the CQ, or more than
- *    allowed
+ *  - EINVAL: @cqe is less than the number of completions in the CQ (on the device,
+ *    in the kernel, unread in the ring, and @taken), or more than allowed
  *  - EOPNOTSUPP: the device cannot resize CQs, or its driver cannot for the kernel
  */
 struct rdma_ep_cmd_resize_cq {
@@ -985,6 +987,8 @@ struct rdma_ep_cmd_resize_cq {
 	__u32 flags;
 	__u32 cq;
 	__u32 cqe;
+	__u32 taken;
+	__u32 reserved;
 };
 
 #define RDMA_EP_IOC_RESIZE_CQ RDMA_EP_IOC(RESIZE_CQ, rdma_ep_cmd_resize_cq)

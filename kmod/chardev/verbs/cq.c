@@ -334,19 +334,21 @@ out:
 }
 
 /* With poll_lock. *@bytes: the charge of the new size, and on return that of the old one */
-static int uep_cq_resize(struct uep_cq *cq, u32 *cqe, u64 *bytes)
+static int uep_cq_resize(struct uep_cq *cq, struct rdma_ep_cmd_resize_cq *arg, u64 *bytes)
 {
 	struct ib_cq *ibcq = cq->hw->cq.ibcq;
 	int ret;
 
 	if (cq->dead)
 		return -EIO;
-	if (*cqe < cq->nr_held || *cqe > ibcq->device->attrs.max_cqe)
+	if (arg->cqe > ibcq->device->attrs.max_cqe)
 		return -EINVAL;
 	if (!ep_dev_has(ibcq->device, EP_CAP_RESIZE_CQ))
 		return -EOPNOTSUPP;
+	if (arg->cqe < (u64)arg->taken + uep_cq_count(cq))
+		return -EINVAL;
 	cq->hw->tainted = true;
-	ret = ep_compat_resize_cq(ibcq, *cqe);
+	ret = ep_compat_resize_cq(ibcq, arg->cqe);
 	if (ret)
 		return ret;
 	if (!cq->nr_held)
@@ -354,10 +356,10 @@ static int uep_cq_resize(struct uep_cq *cq, u32 *cqe, u64 *bytes)
 	/* The charge falls only without memory of held completions. */
 	if (*bytes > cq->obj.queue_bytes || cq->held == cq->few)
 		swap(*bytes, cq->obj.queue_bytes);
-	WRITE_ONCE(cq->hw->wanted, *cqe);
+	WRITE_ONCE(cq->hw->wanted, arg->cqe);
 	cq->hw->cq.cqe = ibcq->cqe;
 	WRITE_ONCE(cq->hw->granted, ibcq->cqe);
-	*cqe = ibcq->cqe;
+	arg->cqe = ibcq->cqe;
 	return 0;
 }
 
@@ -368,6 +370,8 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	u64 bytes;
 	int ret = -EINVAL;
 
+	if (arg->reserved)
+		return -EINVAL;
 	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
 	if (!cq)
 		return -ENOENT;
@@ -379,7 +383,7 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	if (ret)
 		goto out;
 	mutex_lock(&cq->hw->poll_lock);
-	ret = uep_cq_resize(cq, &arg->cqe, &bytes);
+	ret = uep_cq_resize(cq, arg, &bytes);
 	mutex_unlock(&cq->hw->poll_lock);
 	uep_uncharge(cmd->s, 1, bytes);
 out:

@@ -289,6 +289,14 @@ static bool uep_cq_drain_locked(struct uep_cq *cq)
 	return true;
 }
 
+/* Takes completions from the device, and returns the number of unread ones. With poll_lock */
+u32 uep_cq_count(struct uep_cq *cq)
+{
+	uep_cq_drain_locked(cq);
+	return cq->nr_held +
+	       (cq->ring.shared ? RDMA_EP_RING_ENTRIES - uep_ring_room(&cq->ring) : 0);
+}
+
 bool uep_cq_drain(struct uep_cq *cq)
 {
 	bool empty;

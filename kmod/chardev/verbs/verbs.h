@@ -285,6 +285,7 @@ int uep_cq_unlock(struct uep_cq *cq, int ret);
 void uep_cq_completed(struct uep_cq *cq);
 void uep_cq_set_dead(struct uep_cq *cq);
 void uep_cq_reap(struct uep_cq *cq);
+u32 uep_cq_count(struct uep_cq *cq);
 bool uep_cq_drain(struct uep_cq *cq);
 bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end);
 void uep_cq_free_held(struct uep_cq *cq);
