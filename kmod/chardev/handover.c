@@ -167,11 +167,38 @@ static int uep_give_up_recv_ring(struct uep_obj *obj, void *arg)
 	return 0;
 }
 
+/*
+ * Until owner->adopted is 0 again, no other task adopts the session or gives it up. -EBADF: another
+ * owner has adopted it, while the command waited for the user's memory or for calls.
+ */
+static int uep_owner_claim(struct uep_owner *owner)
+{
+	if (atomic_cmpxchg(&owner->adopted, 0, 1))
+		return -EBUSY;
+	if (owner->session)
+		return 0;
+	atomic_set(&owner->adopted, 0);
+	return -EBADF;
+}
+
+static int uep_give_up(struct uep_session *s, struct uep_owner *owner)
+{
+	int ended = uep_end_owner(s, owner);
+	/* Not before, as an adopter does not wait for this task. */
+	int ret = uep_owner_claim(owner);
+
+	if (ret)
+		return ret;
+	/* A signal does not give the session back. */
+	uep_walk_objs(s, RDMA_EP_OBJ_SRQ, NULL, uep_give_up_recv_ring, NULL);
+	atomic_set(&owner->adopted, 0);
+	return ended;
+}
+
 int uep_export(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_export *arg = cmd->arg;
 	struct uep_owner *owner = uep_cmd_owner(cmd);
-	int ret;
 
 	if (arg->reserved)
 		return -EINVAL;
@@ -186,10 +213,7 @@ int uep_export(struct uep_cmd *cmd)
 	}
 	if (!(arg->flags & RDMA_EP_KEEP)) {
 		trace_rdma_ep_session_export(cmd->s);
-		/* A signal does not give the session back. */
-		ret = uep_end_owner(cmd->s, owner);
-		uep_walk_objs(cmd->s, RDMA_EP_OBJ_SRQ, NULL, uep_give_up_recv_ring, NULL);
-		return ret;
+		return uep_give_up(cmd->s, owner);
 	}
 	if (!uep_owner_enter(owner))
 		return -EBADF;
@@ -252,6 +276,7 @@ int uep_adopt(struct uep_cmd *cmd)
 {
 	struct uep_owner *new, *old = uep_cmd_owner(cmd);
 	struct rdma_ep_cmd_adopt *arg = cmd->arg;
+	int ret;
 
 	if (arg->reserved)
 		return -EINVAL;
@@ -262,12 +287,10 @@ int uep_adopt(struct uep_cmd *cmd)
 	arg->fd = uep_owner_add_file(cmd, new);
 	if (arg->fd < 0)
 		return arg->fd;
-	if (atomic_cmpxchg(&old->adopted, 0, 1))
-		return -EBUSY;
+	ret = uep_owner_claim(old);
+	if (ret)
+		return ret;
 	uep_cmd_add_step(cmd, uep_end_adopt, old, new);
-	/* Another task may have adopted it meanwhile. */
-	if (!old->session)
-		return -EBADF;
 	trace_rdma_ep_session_adopt(cmd->s);
 	return uep_change_owner(cmd->s, old);
 }

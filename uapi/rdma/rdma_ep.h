@@ -2474,6 +2474,7 @@ enum rdma_ep_export_flags {
  * The command may be repeated.
  *
  *  - EBADF: another owner has adopted the session; or with RDMA_EP_KEEP, it has no owner
+ *  - EBUSY: without RDMA_EP_KEEP: another task is adopting the session, or is giving it up
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */
@@ -2512,7 +2513,7 @@ struct rdma_ep_cmd_export {
  *
  *  - EBADF: another owner has adopted the session
  *  - EDQUOT: 64 adopters' descriptors of the session are open; other limits do not matter
- *  - EBUSY: another task is adopting the session
+ *  - EBUSY: another task is adopting the session, or is giving it up
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */

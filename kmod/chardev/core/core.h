@@ -259,7 +259,7 @@ void uep_session_cleanup(void);
  *	owner has taken it. Holds the session's first reference
  * @charged: session that the file is charged to (a reference); NULL: its own charge includes it
  * @ended: @calls has been killed
- * @adopted: a task is making another owner
+ * @adopted: a task is making another owner, or gives the session up
  * @keep: ids outlive the files of their channels
  * @rings_lost: the session's rings are elsewhere (uep_session.ring_lock)
  *

@@ -8,6 +8,7 @@
 
 #include "abi_test.h"
 #include "abi_cmds.h"
+#include "abi/security/abi_recv_ring.h"
 
 #define PAGE	4096
 
@@ -356,6 +357,72 @@ TEST_F(half, late_restriction_spares_next_owner)
 	EXPECT_EQ(-1, abi_fdinfo(&next, "restriction"));
 	close(s->fd);
 	s->fd = next.fd;
+}
+
+/* The next owner has the session. Its ring of receives opens, and is pulled. */
+static int use_next_owner(struct _test_data_recv *t, int fd)
+{
+	munmap(t->rings, ABI_RINGS_BYTES);
+	close(t->s.fd);
+	t->s.fd = fd;
+	t->rings = abi_rings(&t->s);
+	if (!t->rings)
+		return -ENOMEM;
+	t->r = (void *)&t->rings[t->srq.ring];
+	if (settle(t, &t->c[0]) || t->r->kick || put(t, 8, 16) != 8)
+		return -EAGAIN;
+	return send_n(t, &t->c[0], 24) ?: take(t, &t->c[0], 24);
+}
+
+/* An EXPORT, which gives the rings of receives up, waits for its memory that long. */
+TEST_F(recv, late_export_spares_next_owner)
+{
+	const struct rdma_ep_cmd_export e = { .size = sizeof(e) };
+	static __u8 page[PAGE];
+	struct abi_call c;
+	struct stall st;
+	int next;
+
+	if (!can_stall())
+		SKIP(return, "no userfaultfd for writes");
+	OK(open_ring(self));
+	memcpy(page, &e, sizeof(e));
+	OK(stall_begin(&st, NULL, 0, true));
+	OK(abi_call(&c, self->s.fd, RDMA_EP_IOC_EXPORT, st.page));
+	OK(stall_wait(&st));
+	next = FD(abi_adopt(self->s.fd));
+	stall_end(&st, page);
+	EXPECT_RETURNS(-EBADF, &c);
+	OK(use_next_owner(self, next));
+}
+
+/* EXPORT and ADOPT wait for the same call. */
+TEST_F(recv, export_during_adoption_spares_next_owner)
+{
+	struct rdma_ep_cmd_post p = { .size = sizeof(p), .num = 1, .wrs_len = 64 };
+	struct rdma_ep_cmd_export e = {};
+	struct rdma_ep_cmd_adopt a = {};
+	struct abi_call sender, export, adopt;
+	static __u8 page[PAGE];
+	struct stall st;
+
+	if (!can_stall())
+		SKIP(return, "no userfaultfd for writes");
+	OK(open_ring(self));
+	OK(stall_begin(&st, NULL, 0, true));
+	p.wrs = (uintptr_t)st.page;
+	p.handle = self->c[0].from.qp;
+	OK(abi_call(&sender, self->s.fd, RDMA_EP_IOC_POST_SEND, &p));
+	OK(stall_wait(&st));
+	START_BLOCKED(&adopt, &self->s, ADOPT, &a);
+	START_BLOCKED(&export, &self->s, EXPORT, &e);
+	memset(page, 0xff, sizeof(page));
+	stall_end(&st, page);
+	EXPECT_RETURNS(-EINVAL, &sender);
+	EXPECT_RETURNS(0, &adopt);
+	ASSERT_TRUE(abi_call_returned(&export));
+	EXPECT_TRUE(export.ret == -EBUSY || export.ret == -EBADF);
+	OK(use_next_owner(self, a.fd));
 }
 
 TEST_HARNESS_MAIN
