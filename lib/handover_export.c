@@ -170,7 +170,8 @@ LEP_EXPORT int rdma_ep_export(struct rdma_cm_id *id)
 		return -1;
 	ret = note_all(session, &objs);
 	while (!ret && lep_call(session, EXPORT, &cmd)) {
-		if (errno != EINTR)
+		/* ETIMEDOUT: another thread's call takes long. */
+		if (errno != EINTR && errno != ETIMEDOUT)
 			ret = -1;
 	}
 	for (i = 0; !ret && i < objs.num; i++)

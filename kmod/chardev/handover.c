@@ -11,6 +11,9 @@
 #include "trace.h"
 #include "verbs/verbs.h"
 
+/* The longest wait for calls of the previous owner */
+#define UEP_QUIET_MS	5000
+
 /* A value that the objects of a type have, as far as they have one */
 struct uep_uid {
 	u64 uid;
@@ -139,13 +142,20 @@ static int uep_wake_async(struct uep_obj *obj, void *arg)
 	return 0;
 }
 
-/* The owner gives the session up: wakes its readers, and waits for its calls. */
+/*
+ * The owner gives the session up: wakes its readers, and waits for its calls, one of which may wait
+ * for the memory of its user for ever.
+ */
 static int uep_end_owner(struct uep_session *s, struct uep_owner *owner)
 {
+	long left;
+
 	uep_owner_end(owner);
 	uep_queues_wake(s, false);
 	uep_walk_objs(s, RDMA_EP_OBJ_CTX, NULL, uep_wake_async, NULL);
-	return wait_for_completion_interruptible(&owner->quiet);
+	left = wait_for_completion_interruptible_timeout(&owner->quiet,
+							 msecs_to_jiffies(UEP_QUIET_MS));
+	return left > 0 ? 0 : left ?: -ETIMEDOUT;
 }
 
 /*
@@ -189,7 +199,7 @@ static int uep_give_up(struct uep_session *s, struct uep_owner *owner)
 
 	if (ret)
 		return ret;
-	/* A signal does not give the session back. */
+	/* Neither a signal nor a call that does not return gives the session back. */
 	uep_walk_objs(s, RDMA_EP_OBJ_SRQ, NULL, uep_give_up_recv_ring, NULL);
 	atomic_set(&owner->adopted, 0);
 	return ended;

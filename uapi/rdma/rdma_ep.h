@@ -2463,7 +2463,7 @@ enum rdma_ep_export_flags {
  * channels' descriptors. Tasks that wait there return. Closing these descriptors has no effect
  * on objects. Closing the last copy of the session's descriptor, and the last mapping, still
  * ends the session. The objects, peers, unread events and completions are not affected. The
- * command waits until commands under way have returned.
+ * command waits until commands under way have returned, for 5 s at most.
  *
  * The descriptor of open(2) is one of the device node: a process that has it opens a new
  * session by /proc/self/fd, without the restrictions of this one, also if it cannot reach the
@@ -2475,6 +2475,8 @@ enum rdma_ep_export_flags {
  *
  *  - EBADF: another owner has adopted the session; or with RDMA_EP_KEEP, it has no owner
  *  - EBUSY: without RDMA_EP_KEEP: another task is adopting the session, or is giving it up
+ *  - ETIMEDOUT: a command under way has not returned within 5 s, as it waits for the device or
+ *    for memory of its process. The session has no owner: the command can be repeated
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */
@@ -2514,6 +2516,8 @@ struct rdma_ep_cmd_export {
  *  - EBADF: another owner has adopted the session
  *  - EDQUOT: 64 adopters' descriptors of the session are open; other limits do not matter
  *  - EBUSY: another task is adopting the session, or is giving it up
+ *  - ETIMEDOUT: a command of the previous owner has not returned within 5 s, as it waits for the
+ *    device or for memory of its process
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */

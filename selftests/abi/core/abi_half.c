@@ -334,6 +334,37 @@ TEST_F(half, stuck_registration_blocks_no_others)
 	EXPECT_RETURNS(0, &c);
 }
 
+/* An adopter does not wait for ever for a call whose list does not come. */
+TEST_F_TIMEOUT(half, stuck_call_delays_adoption_only, 60)
+{
+	struct rdma_ep_cmd_post arg = {
+		.size = sizeof(arg), .num = 1, .wrs_len = sizeof(struct rdma_ep_send_wr),
+	};
+	struct abi *s = &self->w.s;
+	static __u8 page[PAGE];
+	struct abi_pair p = {};
+	struct stall st;
+	struct abi_call c;
+	__u32 pd;
+	int fd;
+
+	OK(abi_pair_open(s, &p));
+	OK(stall_begin(&st, NULL, 0, true));
+	arg.wrs = (uintptr_t)st.page;
+	arg.handle = p.end[0].qp.qp;
+	OK(abi_call(&c, s->fd, RDMA_EP_IOC_POST_SEND, &arg));
+	OK(stall_wait(&st));
+	EXPECT_WITHIN(ABI_WAIT_MS, EXPECT_EQ(-ETIMEDOUT, abi_adopt(s->fd)));
+	/* The session has no owner, and can be adopted later. */
+	EXPECT_EQ(-EBADF, abi_alloc_pd(s, s->ctx, &pd));
+	stall_end(&st, page);
+	ASSERT_TRUE(abi_call_returned(&c));
+	fd = FD(abi_adopt(s->fd));
+	close(s->fd);
+	s->fd = fd;
+	EXPECT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
+}
+
 /* A RESTRICT waits for its memory until another owner has adopted the session. */
 TEST_F(half, late_restriction_spares_next_owner)
 {
