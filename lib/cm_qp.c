@@ -54,7 +54,7 @@ static void drop_made_pd(struct lep_id *id)
 	struct ibv_pd *pd;
 
 	/* (In a forked child the default PD has another context, or there is none.) */
-	if (id->made_pd && id->id.pd == id->made_pd &&
+	if (id->made_pd && id->id.pd == id->made_pd && id->id.verbs &&
 	    !lep_device_default(id->session, lep_to_dev(id->id.verbs->device), &context, &pd) &&
 	    context == id->id.verbs)
 		id->id.pd = pd;

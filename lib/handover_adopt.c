@@ -338,11 +338,31 @@ static void link_id(struct adoption *a, struct lep_id *id, const struct rdma_ep_
 	id->made_pd = pd;
 }
 
+/* Addresses and device. The adopter may have to open the default context of the device. */
+static int set_info(struct adoption *a, const struct rdma_ep_obj_info *info, struct lep_id *id)
+{
+	struct rdma_ep_cmd_query_id query;
+	int error;
+
+	if (info->flags & RDMA_EP_OBJ_REMOVED)
+		return 0;
+	/* EIO: the device has just been removed. */
+	if (lep_id_query(id, &query))
+		return errno == EIO ? 0 : -1;
+	/* A device that the kernel does not list for this session: opening it fails. */
+	if (query.info.dev_index && !lep_device_get(a->session, query.info.dev_index) &&
+	    !lep_device_removed(query.info.dev_index))
+		return -1;
+	if (!lep_id_set_info(id, &query.info))
+		return 0;
+	error = errno;
+	return lep_id_query(id, &query) && errno == EIO ? 0 : lep_err(error);
+}
+
 static void *make_id(struct adoption *a, const struct rdma_ep_obj_info *info)
 {
 	const struct lep_id_note *note = &note_of(info)->id;
 	void *context = (void *)(uintptr_t)info->cookie;
-	struct rdma_ep_cmd_query_id query;
 	struct lep_id *id;
 
 	id = info->flags & RDMA_EP_OBJ_PRIVATE ?
@@ -353,10 +373,7 @@ static void *make_id(struct adoption *a, const struct rdma_ep_obj_info *info)
 	id->handle = info->handle;
 	id->responder_resources = note->responder_resources;
 	id->initiator_depth = note->initiator_depth;
-	/* The query fails if the device has been removed. */
-	if (!(info->flags & RDMA_EP_OBJ_REMOVED) && !lep_id_query(id, &query))
-		lep_id_set_info(id, &query.info);
-	if (find_channel(a, info, id) || (note->has_attr && restore_attr(a, id, note)) ||
+	if (set_info(a, info, id) || find_channel(a, info, id) || (note->has_attr && restore_attr(a, id, note)) ||
 	    set_uid(a, info, id)) {
 		lep_id_free(id);
 		return NULL;

@@ -65,7 +65,7 @@ make_linked()
 	local root=$WORK/linked
 	mapfile -t LINKED < <(grep -Eo '^(cm|verbs|srq)_[a-z0-9_]+ ' \
 		"$TESTS/kselftest-list.txt" | tr -d ' ' |
-		grep -Evx 'cm_rsocket|cm_pace|verbs_foreign|verbs_mr|verbs_xrc')
+		grep -Evx 'cm_adopt|cm_rsocket|cm_pace|verbs_foreign|verbs_mr|verbs_xrc')
 	make_root "$root" && copy_in "$root" "${LINKED[@]/#/$TESTS/}" &&
 	[[ -z $(find "$root" -name 'libibverbs*' -o -name 'librdmacm*') ]]
 }

@@ -25,12 +25,16 @@ static void __attribute__((constructor)) remember(void)
 	program = getpid();
 }
 
-static void __attribute__((destructor)) mock_down(void)
+void lib_mock_down(void)
 {
-	if (getpid() != program)
-		return;
-	system("echo " NAME " > " ROOT "/del");
+	system("{ echo " NAME " > " ROOT "/del; } 2>/dev/null");
 	system("ip link del " NETDEV " 2>/dev/null");
+}
+
+static void __attribute__((destructor)) down_at_exit(void)
+{
+	if (getpid() == program)
+		lib_mock_down();
 }
 
 struct ibv_context *lib_mock_open(void)

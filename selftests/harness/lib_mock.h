@@ -11,6 +11,8 @@
 /* A new context, or NULL if there is no device. lib_mock_up() creates the device. */
 struct ibv_context *lib_mock_up(void);
 struct ibv_context *lib_mock_open(void);
+/* Removes the device at once. */
+void lib_mock_down(void);
 
 /* For an id with this type of QP on the device. @flags: RAI_PASSIVE or 0 */
 struct rdma_addrinfo *lib_mock_rai(int flags, int qp_type);

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 
 #include "lib_handover.h"
+#include "lib_mock.h"
 #include "lib_test.h"
 
 #define LEN	4096
@@ -335,6 +336,87 @@ TEST(established_connection_passes_alone)
 	EXPECT_SUCCESS(server);
 	EXPECT_FAILS(EBADF, rdma_ep_restrict(fd, &full));
 	rdma_destroy_ep(listener);
+}
+
+/* ---- a request, whose next owner may not have the context and the PD that its id needs */
+
+/* The connection is rejected. */
+static int refused_client(int nothing, int none)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_cm_id *id;
+
+	DO(rdma_create_ep(&id, lib_rai(0, LIB_SERVER_PORT, RDMA_PS_TCP), NULL, &attr));
+	DO(!rdma_connect(id, NULL));
+	return 0;
+}
+
+static int adopts_nothing(int socket, int error)
+{
+	int fd;
+
+	DO(test_recv_fds(socket, &fd, 1));
+	DO(!FAILS_NULL(error, rdma_ep_adopt(fd, 0)));
+	/* Nor is the session half adopted. */
+	DO(!FAILS_NULL(error, rdma_ep_adopt(fd, 0)));
+	return 0;
+}
+
+TEST(request_without_room_or_device)
+{
+	/* The id and its channel are two objects. */
+	struct rdma_ep_restriction cases[] = {
+		{ .flags = RDMA_EP_RESTRICT_OBJECTS, .max_objects = 2 },
+		{ .flags = RDMA_EP_RESTRICT_DEVICES },
+	};
+	const int errors[] = { EDQUOT, EACCES };
+	struct rdma_cm_id *listener, *id;
+	pid_t taker, peer;
+	int pass[2], fd;
+
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
+		/* Before this process knows a device */
+		taker = lib_fork(adopts_nothing, pass[1], errors[i]);
+		ASSERT_EQ(0, rdma_create_ep(&listener,
+					    lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP),
+					    NULL, NULL));
+		ASSERT_EQ(0, rdma_listen(listener, 1));
+		peer = lib_fork(refused_client, 0, 0);
+		ASSERT_EQ(0, rdma_get_request(listener, &id));
+		fd = rdma_ep_split(id);
+		ASSERT_LT(0, fd);
+		ASSERT_EQ(0, rdma_ep_restrict(fd, &cases[i]));
+		ASSERT_EQ(0, test_send_fds(pass[0], &fd, 1));
+		EXPECT_SUCCESS(taker);
+		close(fd);
+		EXPECT_SUCCESS(peer);
+		rdma_destroy_ep(listener);
+	}
+}
+
+/* ---- an id whose device is removed between two owners has neither id->verbs nor id->qp */
+
+TEST(removed_device)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_ep_adopted *all;
+	struct rdma_cm_id *id;
+	int fd;
+
+	ASSERT_PTR(lib_mock_up());
+	ASSERT_EQ(0, rdma_create_ep(&id, lib_mock_rai(RAI_PASSIVE, IBV_QPT_RC), NULL, NULL));
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
+	fd = rdma_ep_export(id);
+	ASSERT_LT(0, fd);
+	lib_mock_down();
+	all = ASSERT_PTR(rdma_ep_adopt(fd, 0));
+	ASSERT_EQ(1, lib_count(all->ids));
+	id = all->ids[0];
+	EXPECT_EQ(NULL, id->verbs);
+	EXPECT_EQ(NULL, id->qp);
+	EXPECT_EQ(1, lib_count(all->qps));
+	EXPECT_EQ(0, rdma_destroy_id(id));
 }
 
 TEST_HARNESS_MAIN

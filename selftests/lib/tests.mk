@@ -36,7 +36,7 @@ $(LIB_PROGS:%=$(O)/%): $(O)/%: $(O)/%.o $(LIB_OBJS)
 
 $(MOCK_PROGS:%=$(O)/%): $(O)/lib_mock.o
 $(HANDOVER_PROGS:%=$(O)/%): $(O)/lib_handover.o
-$(O)/cm_adopt: $(O)/other_abi.o
+$(O)/cm_adopt: $(O)/other_abi.o $(O)/lib_mock.o
 
 $(STOCK_PROGS:%=$(O)/%): $(O)/%.stock: $(O)/%.o $(LIB_OBJS)
 	$(CC) $(LDFLAGS) -o $@ $^ -lrdmacm -libverbs -lpthread $(LDLIBS)
