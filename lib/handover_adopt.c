@@ -10,6 +10,8 @@
 struct adoption {
 	struct lep_session *session;
 	struct lep_objs objs;
+	/* By object: the id that destroys it, or NULL */
+	const struct lep_id **owners;
 	struct rdma_ep_adopted *out;
 	/* Channels by their numbers in the kernel */
 	struct ibv_comp_channel **comp;
@@ -20,21 +22,52 @@ struct adoption {
 	size_t num_channels;
 };
 
-/* The structure of a handle, or NULL: there is none of that type. */
-static void *made(const struct adoption *a, uint32_t type, uint32_t handle)
+/* Finds a handle. False: there is none of that type. */
+static bool find(const struct adoption *a, uint32_t type, uint32_t handle, size_t *found)
 {
 	size_t low = 0, high = a->objs.num, mid;
 
 	while (handle && low < high) {
 		mid = low + (high - low) / 2;
+		*found = mid;
 		if (a->objs.info[mid].handle == handle)
-			return a->objs.info[mid].type == type ? a->objs.made[mid] : NULL;
+			return a->objs.info[mid].type == type;
 		if (a->objs.info[mid].handle < handle)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return NULL;
+	return false;
+}
+
+/* The structure of a handle, or NULL */
+static void *made(const struct adoption *a, uint32_t type, uint32_t handle)
+{
+	size_t i;
+
+	return find(a, type, handle, &i) ? a->objs.made[i] : NULL;
+}
+
+/*
+ * The same for an id that destroys the object with its QP. NULL also if another id does, as the
+ * giver chooses what notes name.
+ */
+static void *made_for(struct adoption *a, const struct lep_id *id, uint32_t type, uint32_t handle)
+{
+	size_t i;
+
+	if (!find(a, type, handle, &i) || (a->owners[i] && a->owners[i] != id))
+		return NULL;
+	a->owners[i] = id;
+	return a->objs.made[i];
+}
+
+/* The same of an object that no id destroys */
+static void *made_apart(const struct adoption *a, uint32_t type, uint32_t handle)
+{
+	size_t i;
+
+	return find(a, type, handle, &i) && !a->owners[i] ? a->objs.made[i] : NULL;
 }
 
 static int open_queue(struct adoption *a, const struct rdma_ep_obj_info *info)
@@ -289,15 +322,16 @@ static int find_channel(struct adoption *a, const struct rdma_ep_obj_info *info,
 	return 0;
 }
 
+/* The attributes of a passive endpoint, which uses them as long as it exists */
 static int restore_attr(struct adoption *a, struct lep_id *id, const struct lep_id_note *note)
 {
 	struct ibv_qp_init_attr *attr = calloc(1, sizeof(*attr));
 
 	if (!attr)
 		return -1;
-	attr->send_cq = made(a, RDMA_EP_OBJ_CQ, note->attr_send_cq);
-	attr->recv_cq = made(a, RDMA_EP_OBJ_CQ, note->attr_recv_cq);
-	attr->srq = made(a, RDMA_EP_OBJ_SRQ, note->attr_srq);
+	attr->send_cq = made_apart(a, RDMA_EP_OBJ_CQ, note->attr_send_cq);
+	attr->recv_cq = made_apart(a, RDMA_EP_OBJ_CQ, note->attr_recv_cq);
+	attr->srq = made_apart(a, RDMA_EP_OBJ_SRQ, note->attr_srq);
 	attr->cap = note->cap;
 	attr->qp_type = note->qp_type;
 	attr->sq_sig_all = note->sq_sig_all;
@@ -316,9 +350,9 @@ static void link_id(struct adoption *a, struct lep_id *id, const struct rdma_ep_
 		pd = qp->qp.pd;
 	if (pd)
 		id->id.pd = pd;
-	id->id.srq = made(a, RDMA_EP_OBJ_SRQ, info->srq);
-	id->id.recv_cq = made(a, RDMA_EP_OBJ_CQ, note->recv_cq);
-	id->id.send_cq = made(a, RDMA_EP_OBJ_CQ, note->send_cq);
+	id->id.srq = made_for(a, id, RDMA_EP_OBJ_SRQ, info->srq);
+	id->id.recv_cq = made_for(a, id, RDMA_EP_OBJ_CQ, note->recv_cq);
+	id->id.send_cq = made_for(a, id, RDMA_EP_OBJ_CQ, note->send_cq);
 	/* rdma_get_recv_comp() and rdma_get_send_comp() rely on the context. */
 	if (id->id.recv_cq) {
 		if (!note->recv_channel_apart)
@@ -373,8 +407,7 @@ static void *make_id(struct adoption *a, const struct rdma_ep_obj_info *info)
 	id->handle = info->handle;
 	id->responder_resources = note->responder_resources;
 	id->initiator_depth = note->initiator_depth;
-	if (set_info(a, info, id) || find_channel(a, info, id) || (note->has_attr && restore_attr(a, id, note)) ||
-	    set_uid(a, info, id)) {
+	if (set_info(a, info, id) || find_channel(a, info, id) || set_uid(a, info, id)) {
 		lep_id_free(id);
 		return NULL;
 	}
@@ -444,16 +477,32 @@ static int make_kind(struct adoption *a, unsigned int kind)
 	return 0;
 }
 
+/* After all ids, which may destroy CQs and SRQs. */
+static int restore_attrs(struct adoption *a)
+{
+	const struct lep_id_note *note;
+	size_t i;
+
+	for (i = 0; i < a->objs.num; i++) {
+		note = &note_of(&a->objs.info[i])->id;
+		if (a->objs.info[i].type == RDMA_EP_OBJ_ID && note->has_attr &&
+		    restore_attr(a, a->objs.made[i], note))
+			return -1;
+	}
+	return 0;
+}
+
 static int alloc_lists(struct adoption *a)
 {
 	size_t num = a->objs.num + 1;
 
+	a->owners = calloc(num, sizeof(*a->owners));
 	a->comp = calloc(num, sizeof(*a->comp));
 	a->comp_number = calloc(num, sizeof(*a->comp_number));
 	a->channel = calloc(num, sizeof(*a->channel));
 	a->channel_number = calloc(num, sizeof(*a->channel_number));
 	a->out->regions = calloc(num, sizeof(*a->out->regions));
-	return a->comp && a->comp_number && a->channel && a->channel_number &&
+	return a->owners && a->comp && a->comp_number && a->channel && a->channel_number &&
 	       a->out->regions ? 0 : -1;
 }
 
@@ -466,7 +515,7 @@ static int make_all(struct adoption *a)
 	for (i = 0; i < NR_KINDS; i++)
 		if (make_kind(a, i))
 			return -1;
-	return 0;
+	return restore_attrs(a);
 }
 
 /*
@@ -520,6 +569,7 @@ LEP_EXPORT struct rdma_ep_adopted *rdma_ep_adopt(int fd, int flags)
 		a.out = NULL;
 	}
 	lep_objs_free(&a.objs);
+	lep_free_null(a.owners);
 	lep_free_null(a.comp_number);
 	lep_free_null(a.channel_number);
 	return a.out;

@@ -5,9 +5,13 @@
  * adopted it.
  *
  * It would catch: an adoption that fails for lack of one of these or grants a right, a failed
- * adoption that ends the session, a session with two owners.
+ * adoption that ends the session, a session with two owners, ids without what they need, ids that
+ * destroy an object twice because the giver's notes name it twice.
  */
 #include <setjmp.h>
+#include <sys/ioctl.h>
+
+#include <rdma/rdma_ep.h>
 
 #include "lib_handover.h"
 #include "lib_mock.h"
@@ -417,6 +421,94 @@ TEST(removed_device)
 	EXPECT_EQ(NULL, id->qp);
 	EXPECT_EQ(1, lib_count(all->qps));
 	EXPECT_EQ(0, rdma_destroy_id(id));
+}
+
+/* ---- notes (lib/handover.h) in which ids name CQs of another id */
+
+enum { NOTE_CQS = 0, NOTE_ATTR_CQS = 4 };
+
+/* The first id destroys its CQs. The second one, and attributes of a listener, name the same. */
+static int forge_notes(int fd)
+{
+	struct rdma_ep_obj_info info[64];
+	struct rdma_ep_cmd_list_objs l = {
+		.size = sizeof(l), .max = 64, .objs = (uintptr_t)info,
+	};
+	struct rdma_ep_cmd_set_obj set = {
+		.size = sizeof(set), .flags = RDMA_EP_SET_NOTE, .type = RDMA_EP_OBJ_ID,
+	};
+	uint32_t cqs[2] = {}, note[RDMA_EP_NOTE_BYTES / 4];
+
+	DO(ioctl(fd, RDMA_EP_IOC_LIST_OBJS, &l));
+	for (uint32_t i = 0; i < l.num; i++) {
+		if (info[i].type != RDMA_EP_OBJ_ID)
+			continue;
+		memcpy(note, info[i].note, sizeof(note));
+		if (!cqs[0]) {
+			memcpy(cqs, note + NOTE_CQS, sizeof(cqs));
+			DO(!cqs[0] || !cqs[1]);
+			continue;
+		}
+		memcpy(note + (note[NOTE_CQS] ? NOTE_CQS : NOTE_ATTR_CQS), cqs, sizeof(cqs));
+		memcpy(set.note, note, sizeof(note));
+		set.handle = info[i].handle;
+		DO(ioctl(fd, RDMA_EP_IOC_SET_OBJ, &set));
+	}
+	return 0;
+}
+
+static int adopts_forged(int session, int nothing)
+{
+	struct rdma_ep_adopted *all = rdma_ep_adopt(session, 0);
+	struct rdma_cm_id **ids, *request;
+
+	DO(!all || lib_count(all->ids) != 3);
+	ids = all->ids;
+	DO(!ids[0]->recv_cq || !ids[0]->send_cq);
+	DO(ids[1]->recv_cq || ids[1]->send_cq || ids[1]->recv_cq_channel ||
+	   ids[1]->send_cq_channel);
+	rdma_destroy_ep(ids[0]);
+	rdma_destroy_ep(ids[1]);
+	/* The CQs of the attributes would have been destroyed. */
+	DO(rdma_get_request(ids[2], &request));
+	DO(!request->recv_cq || !request->send_cq);
+	DO(rdma_accept(request, NULL));
+	return 0;
+}
+
+static int accepted_client(int nothing, int none)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_cm_id *id;
+
+	DO(rdma_create_ep(&id, lib_rai(0, LIB_SERVER_PORT, RDMA_PS_TCP), NULL, &attr));
+	DO(rdma_connect(id, NULL));
+	return 0;
+}
+
+TEST(notes_name_objects_twice)
+{
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
+	struct ibv_qp_init_attr attr;
+	struct rdma_cm_id *id, *listener;
+	pid_t taker, client;
+	int fd;
+
+	for (int i = 0; i < 2; i++) {
+		id = ASSERT_PTR(lib_bound_id(NULL, RDMA_PS_TCP));
+		attr = lib_qp_attr();
+		ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
+	}
+	attr = lib_qp_attr();
+	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, &attr));
+	ASSERT_EQ(0, rdma_listen(listener, 1));
+	client = lib_fork(accepted_client, 0, 0);
+	fd = rdma_ep_keep(listener);
+	ASSERT_LT(0, fd);
+	ASSERT_EQ(0, forge_notes(fd));
+	taker = lib_fork(adopts_forged, fd, 0);
+	EXPECT_SUCCESS(taker);
+	EXPECT_SUCCESS(client);
 }
 
 TEST_HARNESS_MAIN
