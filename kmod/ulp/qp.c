@@ -348,6 +348,12 @@ int ulp_create_qp(struct rdma_ep *ep, struct rdma_ep_qp_attr *attr)
 	WRITE_ONCE(ep->cq_work[0], &qp->send_cq->work);
 	WRITE_ONCE(ep->cq_work[1], &qp->recv_cq->work);
 	WRITE_ONCE(ep->qp, qp);
+	/*
+	 * ulp_fail_qp() may have run before the id had the QP: then it has held ep_id.link_lock
+	 * before ep_id_set_qp(), so the status is visible here.
+	 */
+	if (READ_ONCE(ep->status))
+		ulp_queue_work(ep);
 out:
 	return ulp_end(ep, ret);
 }

@@ -7,6 +7,7 @@
 #   add		a second device of that kind, ktdev, on a netdev with 10.77.0.1
 #   add-mock	the same, of the mock device
 #   fail OP ERRNO TIMES AFTER	TIMES calls of the mock device's operation fail, after AFTER calls
+#   stall OP CALLS	the next CALLS calls of that operation wait; 0: those that wait continue
 #   event TYPE qp NUMBER	the mock device raises that event
 #   del		remove the device
 #   del-netdev	remove the netdev, and so the device
@@ -68,6 +69,8 @@ add-mock)
 	until_true 20 has_gid ;;
 fail)
 	echo "$4 $5 $6" > "$MOCK/ktdev/fail/$3" ;;
+stall)
+	echo "$4" > "$MOCK/ktdev/stall/$3" ;;
 event)
 	echo "$3 $4 $5" > "$MOCK/ktdev/event" ;;
 del)

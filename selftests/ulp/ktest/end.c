@@ -104,6 +104,36 @@ static void kt_expect_aborted(struct kt *t, struct rdma_ep *ep)
 	kt_expect(t, rdma_ep_device(ep));
 }
 
+static int kt_call_create_qp(struct kt_args *a)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+
+	return rdma_ep_create_qp(a->ep, &qp);
+}
+
+/* The end comes before the driver has created the QP: later requests are flushed all the same. */
+static void kt_abort_creation(struct kt *t)
+{
+	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
+	struct kt_call *call;
+	struct kt_pair p;
+	struct kt_io *io;
+
+	kt_mock_device(t);
+	kt_pair_client(t, &p, &(struct kt_setup) { .addr = &addr });
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
+	kt_assert_eq(t, 0, kt_helper("stall create_qp 1"));
+	call = kt_call(t, kt_call_create_qp, &(struct kt_args) { .ep = p.client });
+	kt_expect_waits(t, call);
+	rdma_ep_abort(p.client, KT_ERROR);
+	kt_expect_waits(t, call);
+	kt_assert_eq(t, 0, kt_helper("stall create_qp 0"));
+	kt_abort_unless(t, kt_expect_call(t, call, KT_PROMPT_MS, 0));
+	io = kt_io_create(t, rdma_ep_pd(p.client));
+	kt_expect_eq(t, 0, kt_io_recv(io, p.client));
+	kt_expect_flushed(t, io);
+}
+
 static void kt_abort_connected(struct kt *t)
 {
 	struct kt_busy b;
@@ -530,6 +560,7 @@ const struct kt_test kt_end_tests[] = {
 	{ "end_by_qp_fatal", kt_qp_fatal, .arg = IB_EVENT_QP_FATAL },
 	{ "end_by_qp_request_error", kt_qp_fatal, .arg = IB_EVENT_QP_REQ_ERR },
 	{ "end_by_qp_access_error", kt_qp_fatal, .arg = IB_EVENT_QP_ACCESS_ERR },
+	{ "creation_aborted", kt_abort_creation },
 	{ "abort_connected", kt_abort_connected },
 	{ "abort_waits", kt_abort_waits, 120 },
 	{ "abort_request", kt_abort_request },
