@@ -83,7 +83,10 @@ static void ulp_drain_shared(struct ulp_qp *qp)
 void ulp_drain_qp(struct rdma_ep *ep)
 {
 	struct ulp_qp *qp = ep->qp;
+	struct ulp_callback cb;
 
+	/* Handlers of a CQ of IB_POLL_DIRECT run here. Their calls would wait for this one. */
+	ulp_callback_begin(&cb, NULL);
 	ep_qp_error_wait(&qp->qp);
 	if (qp->qp.cap.max_send_wr)
 		ulp_drain_sq(qp);
@@ -92,4 +95,5 @@ void ulp_drain_qp(struct rdma_ep *ep)
 		ulp_drain_shared(qp);
 	else if (qp->qp.cap.max_recv_wr)
 		ib_drain_rq(qp->qp.ibqp);
+	ulp_callback_end(&cb);
 }

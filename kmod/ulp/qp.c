@@ -425,7 +425,9 @@ static int ulp_call_qp(struct rdma_ep *ep, void (*fn)(struct rdma_ep *ep))
  * in the same way, so the caller makes sure that there are none. A connection is not
  * disconnected, but iWARP's ends with the state RTS. Receives from an SRQ count if the QP has
  * taken them. The wait is for the device and for the caller's handlers, not for the peer, and
- * no signal ends it.
+ * no signal ends it. Handlers of a CQ of %IB_POLL_DIRECT run in the calling task here, in
+ * rdma_ep_destroy_qp() and in rdma_ep_destroy(); they make only calls that are allowed in any
+ * context.
  *
  * Return: 0, or -EINVAL if there is no QP
  */

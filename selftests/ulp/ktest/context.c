@@ -181,6 +181,30 @@ static void kt_context_cq(struct kt *t)
 	kt_expect(t, rdma_ep_qp(p.client));
 }
 
+/* rdma_ep_drain() itself runs the handlers, with the endpoint's lock. */
+static void kt_context_drain(struct kt *t)
+{
+	struct rdma_ep_qp_attr qp = kt_qp();
+	struct kt_inside *in;
+	struct kt_pair p;
+	struct kt_io *io;
+
+	qp.poll_ctx = IB_POLL_DIRECT;
+	kt_pair_open(t, &p, &(struct kt_setup) { .client_qp = &qp });
+	in = kt_inside_init(t, p.client);
+	io = kt_io_create(t, rdma_ep_pd(p.client));
+	io->fn = kt_inside;
+	io->fn_arg = in;
+	kt_splats_begin();
+	kt_expect_eq(t, 0, kt_io_recv(io, p.client));
+	kt_expect_eq(t, 0, rdma_ep_drain(p.client));
+	kt_expect_refused(t, in);
+	kt_splats_end();
+	kt_expect(t, rdma_ep_qp(p.client));
+	/* Afterwards the same task may make any call. */
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
+}
+
 /**
  * struct kt_other - calls on another endpoint
  * @ep: endpoint
@@ -397,6 +421,7 @@ const struct kt_test kt_context_tests[] = {
 	{ "context_softirq_cq", kt_context_cq, .arg = IB_POLL_SOFTIRQ },
 	{ "context_workqueue_cq", kt_context_cq, .arg = IB_POLL_WORKQUEUE },
 	{ "context_unbound_cq", kt_context_cq, .arg = IB_POLL_UNBOUND_WORKQUEUE },
+	{ "context_drain_direct_cq", kt_context_drain },
 	{ "context_event_callback", kt_context_event },
 	{ "context_end_callback", kt_context_end },
 	{ "context_qp_event", kt_context_qp_event },
