@@ -184,11 +184,9 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 	if (!ret)
 		ret = ulp_qp_cq(ep, attr, init->send_cq, send, &qp->send_cq,
 				&qp->own_send_cq);
-	/* A queue without entries gets no CQ, but drivers want to see one. */
-	if (!ret && !qp->recv_cq && !qp->send_cq)
-		ret = -EINVAL;
 	if (ret)
 		return ret;
+	/* A queue without entries gets no CQ, but drivers want to see one. */
 	qp->recv_cq = qp->recv_cq ?: qp->send_cq;
 	qp->send_cq = qp->send_cq ?: qp->recv_cq;
 	return 0;
@@ -207,6 +205,10 @@ static int ulp_qp_init_attr(struct rdma_ep *ep,
 	init->srq = given->srq ?: ulp_ibsrq(ep);
 	if (IS_ERR(init->srq) ||
 	    (init->srq && init->srq->device != ep->ibdev))
+		return -EINVAL;
+	/* No queue at all, whichever CQs it would have */
+	if (!init->srq && !init->cap.max_recv_wr && !init->cap.max_send_wr &&
+	    !init->cap.max_rdma_ctxs)
 		return -EINVAL;
 	init->event_handler = ulp_qp_event;
 	/* Only the endpoint has that of a request for a listener on all devices. */

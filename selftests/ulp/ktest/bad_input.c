@@ -102,6 +102,30 @@ static void kt_bad_arguments(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &good));
 }
 
+/* Neither sends nor receives, with each kind of CQ */
+static void kt_no_queue(struct kt *t)
+{
+	struct rdma_ep_qp_attr qp[4], good = kt_qp();
+	struct kt_pair p;
+	int i;
+
+	kt_pair_client(t, &p, NULL);
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
+	for (i = 0; i < ARRAY_SIZE(qp); i++) {
+		qp[i] = good;
+		qp[i].init.cap = (struct ib_qp_cap) {};
+	}
+	qp[1].flags = RDMA_EP_QP_POOL_CQ;
+	qp[2].flags = RDMA_EP_QP_ONE_CQ;
+	qp[3].init.send_cq = kt_cq(t, rdma_ep_device(p.client), IB_POLL_WORKQUEUE);
+	qp[3].init.recv_cq = qp[3].init.send_cq;
+	for (i = 0; i < ARRAY_SIZE(qp); i++) {
+		kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(p.client, &qp[i]));
+		kt_expect_ptr(t, NULL, rdma_ep_qp(p.client));
+	}
+	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &good));
+}
+
 #define kt_expect_not_created(t, want, ...) \
 	kt_expect_no_ep(t, want, rdma_ep_create((&(struct rdma_ep_attr) { __VA_ARGS__ })))
 
@@ -238,6 +262,7 @@ static void kt_private_data_size(struct kt *t)
 const struct kt_test kt_bad_input_tests[] = {
 	{ "no_objects", kt_no_objects },
 	{ "bad_arguments", kt_bad_arguments },
+	{ "no_queue", kt_no_queue },
 	{ "create_attr", kt_create_attr },
 	{ "create_type", kt_create_type },
 	{ "create_addr", kt_create_addr },
