@@ -174,6 +174,8 @@ void ep_id_destroy(struct ep_id *id)
 	if (!id->cm_id)
 		return;
 	ep_id_close(id);
+	/* If the request has been moved, ep_id_close() does not wait for the item. */
+	cancel_work_sync(&id->work);
 	/* After a removal of the device ep_id_close_work() may be destroying it. */
 	cancel_work_sync(&id->close_work);
 	ep_dev_put(id->route_dev);

@@ -54,6 +54,9 @@ int mock_del(void);
 int mock_put_gid_ms(int ms);
 int mock_cm_ms(int ms);
 int mock_ud_qkey(__u32 qkey);
+int mock_work_ms(int ms);
+/* Does a work item sleep for work_ms, or run after that? */
+bool mock_work_runs(void);
 int mock_post_ms(int ms);
 int mock_after_ms(int ms);
 

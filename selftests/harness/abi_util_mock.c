@@ -44,6 +44,23 @@ int mock_ud_qkey(__u32 qkey)
 	return put_number(ROOT "/ud_qkey", qkey);
 }
 
+int mock_work_ms(int ms)
+{
+	return put_number(ROOT "/work_ms", ms);
+}
+
+bool mock_work_runs(void)
+{
+	FILE *f = fopen(ROOT "/work_ms", "re");
+	int n = 0;
+
+	if (f && fscanf(f, "%d", &n) != 1)
+		n = 0;
+	if (f)
+		fclose(f);
+	return n;
+}
+
 int mock_post_ms(int ms)
 {
 	return put_number(ROOT "/post_ms", ms);
@@ -61,6 +78,7 @@ void mock_unload(void)
 	mock_put_gid_ms(0);
 	mock_cm_ms(0);
 	mock_ud_qkey(0);
+	mock_work_ms(0);
 	mock_del();
 	abi_del_netdev(MOCK_NETDEV);
 }

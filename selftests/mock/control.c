@@ -139,6 +139,12 @@ static int mock_stall_show(struct seq_file *seq, void *v)
 	return 0;
 }
 
+static int mock_item_show(struct seq_file *seq, void *v)
+{
+	seq_printf(seq, "%d\n", mock_item_runs());
+	return 0;
+}
+
 static ssize_t mock_stall_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;
@@ -316,6 +322,7 @@ MOCK_FILE(event, nothing, mock_event_write);
 MOCK_FILE(new, nothing, mock_new_write);
 MOCK_FILE(del, nothing, mock_del_write);
 MOCK_FILE(number, nothing, mock_number_write);
+MOCK_FILE(item, item, mock_number_write);
 
 void mock_control_add(struct mock_dev *m, const char *name)
 {
@@ -345,6 +352,7 @@ void mock_control_init(void)
 	debugfs_create_file("put_gid_ms", 0200, mock_root, mock_put_gid_delay, &mock_number_fops);
 	debugfs_create_file("cm_ms", 0200, mock_root, mock_cm_delay, &mock_number_fops);
 	debugfs_create_file("ud_qkey", 0200, mock_root, mock_cm_ud_qkey, &mock_number_fops);
+	debugfs_create_file("work_ms", 0600, mock_root, mock_item_delay, &mock_item_fops);
 	debugfs_create_file("post_ms", 0200, mock_root, mock_post_delay, &mock_number_fops);
 	debugfs_create_file("after_ms", 0200, mock_root, mock_after_delay, &mock_number_fops);
 }
@@ -355,4 +363,5 @@ void mock_control_cleanup(void)
 	mock_put_gid_delay(0);
 	mock_cm_delay(0);
 	mock_cm_ud_qkey(0);
+	mock_item_delay(0);
 }

@@ -19,6 +19,8 @@
  *		or 20 seconds have passed; the cancellation takes MS; 0: off
  *  ud_qkey	write "QKEY": rdma_cm sets this Q_Key in QPs of unconnected ids, as it
  *		does with that of IPoIB's broadcast group; 0: off
+ *  work_ms	write "MS": ep_id_work() of rdma_ep sleeps this long, in one task at a
+ *		time; 0: off. Read: 1 while it does, and until ep_id_work() returns
  *  post_ms	write "MS": a post to a QP takes this long in the driver, or until 0 is
  *		written; NAME/stall/post_send and post_recv contain the number
  *		of such posts
@@ -392,6 +394,10 @@ int mock_put_gid_delay(unsigned int ms);
 /* cm.c */
 int mock_cm_delay(unsigned int ms);
 int mock_cm_ud_qkey(unsigned int qkey);
+
+/* item.c */
+bool mock_item_runs(void);
+int mock_item_delay(unsigned int ms);
 
 /* slow.c */
 int mock_post_delay(unsigned int ms);

@@ -251,6 +251,60 @@ TEST_F(xrc, xrc_ids_connect)
 	close(channel);
 }
 
+#define ITEM_MS	(3000 * TEST_SCALE)
+
+/* A listener whose requests get targets, and a client's endpoint */
+static int connect_to_target(const struct abi *s, int channel, struct rdma_ep_cmd_create_ep *ep,
+			     struct rdma_ep_cmd_get_request *req)
+{
+	struct sockaddr_in sin = s->addr;
+	struct rdma_ep_cmd_create_qp c;
+	__u32 xrcd;
+	int ret;
+
+	ret = abi_open_xrcd(s, -1, 0, &xrcd) ?:
+	      abi_create_id(s, channel, PS_IB, TGT, 1, &req->id) ?:
+	      abi_bind(s, req->id, &sin) ?: ABI_ID_CMD(s, LISTEN, req->id, 4);
+	if (ret)
+		return ret;
+	abi_own_ep(s, ntohs(sin.sin_port), ep);
+	ep->ps = PS_IB;
+	ep->qp_type = INI;
+	ep->qp.qp_type = INI;
+	ret = ABI(s->fd, CREATE_EP, ep) ?: abi_connect(s, ep->id, 0);
+	if (ret || !abi_ready(channel, ABI_WAIT_MS))
+		return ret ?: -ETIMEDOUT;
+	req->flags = RDMA_EP_EP_CREATE_QP;
+	abi_qp_attr(&c, TGT, xrcd, 0, 0);
+	req->qp = c.init;
+	return ABI(s->fd, GET_REQUEST, req) ?: -req->qp_errno;
+}
+
+/*
+ * The peer takes its request back, and a work item is to move the target to ERR. The request moves
+ * to another session before the item has run: the item's id is not freed under it.
+ */
+TEST_F_TIMEOUT(xrc, split_waits_for_work_item, 60)
+{
+	struct rdma_ep_cmd_get_request req = {};
+	struct rdma_ep_cmd_create_ep ep = {};
+	const struct abi *s = &self->s;
+	int channel = abi_channel(s), fd;
+
+	OK(connect_to_target(s, channel, &ep, &req));
+	OK(mock_work_ms(ITEM_MS));
+	OK(ABI_DESTROY(s, ID, ep.id));
+	ASSERT_TRUE(ABI_UNTIL(mock_work_runs()));
+	OK(ABI_DESTROY(s, QP, req.qp.qp));
+	fd = FD(abi_split_id(s, req.event.child));
+	EXPECT_FALSE(mock_work_runs());
+	OK(mock_work_ms(0));
+	close(fd);
+	close(ep.channel_fd);
+	close(ep.qp.send_cq.channel_fd);
+	close(channel);
+}
+
 /* ---- driver errors, stalls, and removal */
 
 TEST_F(xrc, xrc_driver_error_leaves_nothing)
