@@ -14,7 +14,8 @@
 
 /*
  * Destroys ids whose device has been removed. Not WQ_MEM_RECLAIM: destroying an id flushes
- * queues of the CM that are not.
+ * queues of the CM that are not. WQ_MAX_ACTIVE, here and for ep_wq: an item calls the driver of its
+ * id, and those that wait for one device delay no others. (EP-01)
  */
 static struct workqueue_struct *ep_id_wq;
 struct workqueue_struct *ep_wq;
@@ -357,10 +358,10 @@ int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 
 int ep_id_init_engine(void)
 {
-	ep_id_wq = alloc_workqueue("rdma_ep_id", WQ_UNBOUND, 0);
+	ep_id_wq = alloc_workqueue("rdma_ep_id", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (!ep_id_wq)
 		return -ENOMEM;
-	ep_wq = alloc_workqueue("rdma_ep", WQ_UNBOUND, 0);
+	ep_wq = alloc_workqueue("rdma_ep", WQ_UNBOUND, WQ_MAX_ACTIVE);
 	if (ep_wq)
 		return 0;
 	destroy_workqueue(ep_id_wq);

@@ -9,6 +9,8 @@
 
 #define MOCK_NAME	"mock0"
 #define MOCK_NETDEV	"epmock0"
+#define MOCK_NAME2	"mock1"
+#define MOCK_NETDEV2	"epmock1"
 #define MOCK_LOCAL_LKEY	0x1d00		/* of its PDs */
 
 /* An errno that no function returns by itself */
@@ -50,6 +52,11 @@ void mock_unload(void);
 /* Creates a device, sets $RDMA_DEV to it, and waits until it is usable. */
 int mock_new(const char *options);
 int mock_del(void);
+/*
+ * Selects the device of these functions, the first (0) or the second (1), and sets $RDMA_DEV to it.
+ * mock_new() adds the network device of the second.
+ */
+void mock_select(int nr);
 /* The files of mock.h for all devices. mock_unload() resets them to 0. */
 int mock_put_gid_ms(int ms);
 int mock_cm_ms(int ms);

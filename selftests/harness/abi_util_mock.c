@@ -12,13 +12,29 @@
 
 #define ROOT	"/sys/kernel/debug/rdma_ep_mock"
 
+static const struct {
+	const char *name, *netdev, *addr;
+} mocks[] = {
+	{ MOCK_NAME, MOCK_NETDEV, "10.92.17.1/24" },
+	{ MOCK_NAME2, MOCK_NETDEV2, "10.92.18.1/24" },
+};
+
+static int selected;
+static bool has_second;
+
 int mock_load(void)
 {
 	if (system("modprobe -a veth rdma_ep_mock 2>/dev/null")) {
 		fprintf(stderr, "# no mock device: modprobe rdma_ep_mock\n");
 		return -ENOENT;
 	}
-	return abi_add_netdev(MOCK_NETDEV, "10.92.17.1/24") ? -ENODEV : 0;
+	return abi_add_netdev(MOCK_NETDEV, mocks[0].addr) ? -ENODEV : 0;
+}
+
+void mock_select(int nr)
+{
+	selected = nr;
+	setenv("RDMA_DEV", mocks[nr].name, 1);
 }
 
 static int put_number(const char *path, __u32 number)
@@ -79,8 +95,12 @@ void mock_unload(void)
 	mock_cm_ms(0);
 	mock_ud_qkey(0);
 	mock_work_ms(0);
-	mock_del();
-	abi_del_netdev(MOCK_NETDEV);
+	for (int i = has_second; i >= 0; i--) {
+		mock_select(i);
+		mock_del();
+		abi_del_netdev(mocks[i].netdev);
+	}
+	has_second = false;
 }
 
 int mock_new(const char *options)
@@ -90,8 +110,12 @@ int mock_new(const char *options)
 	int ret;
 
 	unsetenv("RDMA_EP_TEST_ADDR");
-	setenv("RDMA_DEV", MOCK_NAME, 1);
-	snprintf(line, sizeof(line), "%s %s %s", MOCK_NAME, MOCK_NETDEV, options);
+	mock_select(selected);
+	if (selected && abi_add_netdev(mocks[selected].netdev, mocks[selected].addr))
+		return -ENODEV;
+	has_second |= selected;
+	snprintf(line, sizeof(line), "%s %s %s", mocks[selected].name, mocks[selected].netdev,
+		 options);
 	ret = abi_put(ROOT "/new", line) ?: abi_open_wait(&s);
 	abi_close(&s);
 	return ret;
@@ -99,7 +123,7 @@ int mock_new(const char *options)
 
 int mock_del(void)
 {
-	return abi_put(ROOT "/del", MOCK_NAME);
+	return abi_put(ROOT "/del", mocks[selected].name);
 }
 
 int mock_write(const char *file, const char *fmt, ...)
@@ -107,7 +131,7 @@ int mock_write(const char *file, const char *fmt, ...)
 	char path[128], text[64];
 	va_list args;
 
-	snprintf(path, sizeof(path), ROOT "/" MOCK_NAME "/%s", file);
+	snprintf(path, sizeof(path), ROOT "/%s/%s", mocks[selected].name, file);
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
@@ -134,7 +158,7 @@ static FILE *mock_file(const char *file)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), ROOT "/" MOCK_NAME "/%s", file);
+	snprintf(path, sizeof(path), ROOT "/%s/%s", mocks[selected].name, file);
 	return fopen(path, "re");
 }
 
@@ -184,7 +208,7 @@ int mock_open(const char *file)
 	char path[128];
 	int fd;
 
-	snprintf(path, sizeof(path), ROOT "/" MOCK_NAME "/%s", file);
+	snprintf(path, sizeof(path), ROOT "/%s/%s", mocks[selected].name, file);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

@@ -184,6 +184,48 @@ TEST_F_TIMEOUT(fault, many_stalled_closes_block_no_others, 200)
 	free(s);
 }
 
+/* An id that joins a group with a QP of its own. */
+static int join_with_qp(const struct abi *s, int channel, __u32 cq)
+{
+	struct rdma_ep_cmd_create_qp c;
+	__u32 id, mcast;
+
+	return abi_ud_id(s, channel, 0, &id) ?: abi_create_qp(s, QPT_UD, cq, id, &c) ?:
+	       abi_join(s, id, 1, 0, &mcast);
+}
+
+/* Many groups that one device does not attach to delay no join on another device. */
+TEST_F_TIMEOUT(fault, many_stalled_joins_block_no_others, 200)
+{
+	struct abi *s = &self->w.s, other;
+	int channel, other_channel;
+	__u32 cq, other_cq;
+
+	OK(abi_open(s));
+	channel = FD(abi_channel(s));
+	OK(abi_create_cq(s, -1, 64, 0, &cq));
+	mock_select(1);
+	OK(mock_new(""));
+	OK(abi_open(&other));
+	other_channel = FD(abi_channel(&other));
+	OK(abi_create_cq(&other, -1, 64, 0, &other_cq));
+	mock_select(0);
+
+	OK(mock_stall("attach_mcast", MANY));
+	for (int i = 0; i < MANY; i++)
+		EXPECT_EQ(0, join_with_qp(s, channel, cq));
+	EXPECT_EQ(0, mock_wait_stalled("attach_mcast", MANY));
+	EXPECT_WITHIN(3000 * TEST_SCALE,
+		      EXPECT_EQ(0, join_with_qp(&other, other_channel, other_cq));
+		      EXPECT_EQ(0, abi_event(other_channel, EV_MULTICAST_JOIN, NULL)));
+	OK(mock_stall("attach_mcast", 0));
+	for (int i = 0; i < MANY; i++)
+		OK(abi_event(channel, EV_MULTICAST_JOIN, NULL));
+	abi_close(&other);
+	close(other_channel);
+	close(channel);
+}
+
 struct removal {
 	pthread_t thread;
 	volatile bool done;
