@@ -511,6 +511,23 @@ void abi_fill(void *buf, size_t len);
 void *abi_map(size_t len);
 void *abi_map_shared(size_t len);
 
+/* A page on which accesses wait */
+#define ABI_STALL_BYTES	4096
+struct abi_stall {
+	int fd;
+	__u8 *page;
+	bool reads;
+};
+
+/* False if the kernel does not let writes wait. */
+bool abi_can_stall(void);
+/* Makes writes to the page wait, which contains @data; with @reads any access, to an empty page */
+int abi_stall_begin(struct abi_stall *st, const void *data, size_t len, bool reads);
+/* Returns when an access waits. */
+int abi_stall_wait(struct abi_stall *st);
+/* Lets the access continue, a read with @data. */
+void abi_stall_end(struct abi_stall *st, const void *data);
+
 struct abi_call {
 	int fd;
 	unsigned long cmd;

@@ -4,81 +4,11 @@
  * commands must not find objects that are being created, nor wait for the command; the session,
  * the listener or the owner may end.
  */
-#include <linux/userfaultfd.h>
-
 #include "abi_test.h"
 #include "abi_cmds.h"
 #include "abi/security/abi_recv_ring.h"
 
-#define PAGE	4096
-
-/* A page on which accesses wait */
-struct stall {
-	int fd;
-	__u8 *page;
-	bool reads;
-};
-
-/* Makes writes to the page wait; with @reads any access, to an empty page. */
-static int stall_begin(struct stall *st, const void *data, size_t len, bool reads)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.mode = reads ? UFFDIO_REGISTER_MODE_MISSING : UFFDIO_REGISTER_MODE_WP,
-	};
-	struct uffdio_writeprotect wp = { .mode = UFFDIO_WRITEPROTECT_MODE_WP };
-
-	st->reads = reads;
-	st->fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	if (st->fd < 0)
-		return -errno;
-	st->page = abi_map(PAGE);
-	if (!reads)
-		memcpy(st->page, data, len);
-	reg.range.start = (uintptr_t)st->page;
-	reg.range.len = PAGE;
-	wp.range = reg.range;
-	if (ioctl(st->fd, UFFDIO_API, &api) || ioctl(st->fd, UFFDIO_REGISTER, &reg) ||
-	    (!reads && ioctl(st->fd, UFFDIO_WRITEPROTECT, &wp)))
-		return -errno;
-	return 0;
-}
-
-/* Returns when an access waits. */
-static int stall_wait(struct stall *st)
-{
-	struct pollfd p = { .fd = st->fd, .events = POLLIN };
-	struct uffd_msg msg;
-
-	if (poll(&p, 1, ABI_WAIT_MS) != 1)
-		return -ETIMEDOUT;
-	return read(st->fd, &msg, sizeof(msg)) == sizeof(msg) ? 0 : -EPROTO;
-}
-
-/* Lets the access continue, a read with @data. */
-static void stall_end(struct stall *st, const void *data)
-{
-	struct uffdio_writeprotect wp = { .range = { (uintptr_t)st->page, PAGE } };
-	struct uffdio_copy copy = {
-		.dst = (uintptr_t)st->page, .src = (uintptr_t)data, .len = PAGE,
-	};
-
-	if (st->reads)
-		ioctl(st->fd, UFFDIO_COPY, &copy);
-	else
-		ioctl(st->fd, UFFDIO_WRITEPROTECT, &wp);
-	close(st->fd);
-}
-
-static bool can_stall(void)
-{
-	struct stall st;
-
-	if (stall_begin(&st, "", 1, false))
-		return false;
-	close(st.fd);
-	return true;
-}
+#define PAGE	ABI_STALL_BYTES
 
 FIXTURE(half) {
 	struct abi_world w;
@@ -87,7 +17,7 @@ FIXTURE(half) {
 
 FIXTURE_SETUP(half)
 {
-	if (!can_stall())
+	if (!abi_can_stall())
 		SKIP_FIXTURE("no userfaultfd for writes");
 	OK(abi_idle());
 	OK(abi_world_open(&self->w));
@@ -115,7 +45,7 @@ TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;
 	int found = 0, commands = 0, next;
-	struct stall st;
+	struct abi_stall st;
 	struct abi_call call;
 	__u32 pd;
 
@@ -125,14 +55,14 @@ TEST_F_TIMEOUT(half, unpublished_object_not_found, 120)
 		LOGGED(ASSERT_EQ(0, abi_prepare(w, c, &self->arg)), "cannot prepare %s", c->name);
 		/* Handles ascend. */
 		OK(abi_alloc_pd(&w->s, w->s.ctx, &pd));
-		OK(stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
+		OK(abi_stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
 		next = dup(0);
 		close(next);
 		OK(abi_call(&call, w->s.fd, c->cmd, st.page));
-		LOGGED(ASSERT_EQ(0, stall_wait(&st)), "%s", c->name);
+		LOGGED(ASSERT_EQ(0, abi_stall_wait(&st)), "%s", c->name);
 		LOGGED(EXPECT_EQ(0, destroy_guessed(&w->s, pd + 1, pd + 16)), "%s", c->name);
 		LOGGED(EXPECT_EQ(-1, fcntl(next, F_GETFD)), "%s: file %d", c->name, next);
-		stall_end(&st, NULL);
+		abi_stall_end(&st, NULL);
 		ASSERT_TRUE(abi_call_returned(&call));
 		LOGGED(EXPECT_EQ(w->result, call.ret), "%s", c->name);
 		found += !!destroy_guessed(&w->s, pd + 1, pd + 16);
@@ -149,7 +79,7 @@ TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 {
 	struct abi_world *w = &self->w;
 	const struct abi_command *c;
-	struct stall st;
+	struct abi_stall st;
 	struct abi_call call;
 	int first;
 
@@ -162,11 +92,11 @@ TEST_F_TIMEOUT(half, session_closed_while_creating, 120)
 		close(first);
 		OK(abi_world_open(w));
 		LOGGED(ASSERT_EQ(0, abi_prepare(w, c, &self->arg)), "cannot prepare %s", c->name);
-		OK(stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
+		OK(abi_stall_begin(&st, &self->arg, _IOC_SIZE(c->cmd), false));
 		OK(abi_call(&call, w->s.fd, c->cmd, st.page));
-		OK(stall_wait(&st));
+		OK(abi_stall_wait(&st));
 		abi_close(&w->s);
-		stall_end(&st, NULL);
+		abi_stall_end(&st, NULL);
 		ASSERT_TRUE(abi_call_returned(&call));
 		munmap(st.page, PAGE);
 		/* Close the channels' files. */
@@ -203,7 +133,7 @@ static void request(struct __test_metadata *_metadata, struct abi *s, bool close
 	struct rdma_ep_channel_event *ev;
 	struct reading r = { .fd = channel };
 	struct sockaddr_in sin;
-	struct stall st;
+	struct abi_stall st;
 	__u32 listener, id, pd;
 	static __u8 zero[PAGE];
 
@@ -213,16 +143,16 @@ static void request(struct __test_metadata *_metadata, struct abi *s, bool close
 	OK(abi_alloc_pd(s, s->ctx, &pd));
 	OK(abi_connect(s, id, 0));
 	ASSERT_TRUE(abi_ready(channel, ABI_WAIT_MS));
-	OK(stall_begin(&st, zero, PAGE, false));
+	OK(abi_stall_begin(&st, zero, PAGE, false));
 	r.page = st.page;
 	OK(pthread_create(&r.thread, NULL, read_thread, &r));
-	OK(stall_wait(&st));
+	OK(abi_stall_wait(&st));
 	EXPECT_EQ(0, destroy_guessed(s, pd + 1, pd + 8));
 	if (close_session)
 		abi_close(s);
 	else
 		EXPECT_EQ(0, ABI_DESTROY(s, ID, listener));
-	stall_end(&st, NULL);
+	abi_stall_end(&st, NULL);
 	pthread_join(r.thread, NULL);
 	EXPECT_EQ(sizeof(*ev), r.ret);
 	ev = (void *)st.page;
@@ -254,7 +184,7 @@ TEST_F(half, unpublished_srq_not_used)
 	struct rdma_ep_cmd_create_srq srq = { .size = sizeof(srq), .max_wr = 8, .max_sge = 1 };
 	struct rdma_ep_cmd_create_qp qp;
 	struct sockaddr_in sin = s->addr;
-	struct stall st;
+	struct abi_stall st;
 	struct abi_call c;
 	__u32 id;
 
@@ -262,13 +192,13 @@ TEST_F(half, unpublished_srq_not_used)
 	OK(abi_tcp_id(s, self->w.channel, 0, &id));
 	OK(abi_bind(s, id, &sin));
 	srq.id = id;
-	OK(stall_begin(&st, &srq, sizeof(srq), false));
+	OK(abi_stall_begin(&st, &srq, sizeof(srq), false));
 	OK(abi_call(&c, s->fd, RDMA_EP_IOC_CREATE_SRQ, st.page));
-	OK(stall_wait(&st));
+	OK(abi_stall_wait(&st));
 	/* The SRQ cannot be used yet: the QP gets a queue of its own. */
 	OK(abi_id_qp(s, id, &qp));
 	munmap(st.page, PAGE);
-	stall_end(&st, NULL);
+	abi_stall_end(&st, NULL);
 	EXPECT_RETURNS(-EFAULT, &c);
 	EXPECT_EQ(0, abi_post_empty_recv(s, qp.init.qp, 1));
 	EXPECT_EQ(0, ABI_DESTROY(s, QP, qp.init.qp));
@@ -286,22 +216,22 @@ TEST_F(half, stuck_list_blocks_no_others)
 	};
 	struct rdma_ep_send_wr wr = { .opcode = WR_SEND };
 	static __u8 page[PAGE];
-	struct stall st;
+	struct abi_stall st;
 	struct abi_call c;
 
 	OK(abi_pair_open(s, &p));
 	memcpy(page, &wr, sizeof(wr));
-	OK(stall_begin(&st, NULL, 0, true));
+	OK(abi_stall_begin(&st, NULL, 0, true));
 	arg.wrs = (uintptr_t)st.page;
 	arg.handle = p.end[0].qp.qp;
 	OK(abi_call(&c, s->fd, RDMA_EP_IOC_POST_SEND, &arg));
-	OK(stall_wait(&st));
+	OK(abi_stall_wait(&st));
 	EXPECT_WITHIN(ABI_WAIT_MS,
 		      EXPECT_EQ(0, abi_qp_state(s, p.end[0].qp.qp, QPS_ERR));
 		      EXPECT_EQ(0, ABI_DESTROY(s, QP, p.end[0].qp.qp));
 		      EXPECT_EQ(0, ABI_DESTROY(s, CQ, p.end[0].cq[0]));
 		      EXPECT_EQ(0, ABI_DESTROY(s, ID, p.end[0].id)));
-	stall_end(&st, page);
+	abi_stall_end(&st, page);
 	EXPECT_RETURNS(-ENOENT, &c);
 }
 
@@ -313,10 +243,10 @@ TEST_F(half, stuck_registration_blocks_no_others)
 	struct abi_call c;
 	static __u8 page[PAGE];
 	struct abi_pair p = {};
-	struct stall st;
+	struct abi_stall st;
 	__u32 pd;
 
-	OK(stall_begin(&st, NULL, 0, true));
+	OK(abi_stall_begin(&st, NULL, 0, true));
 	mr.addr = (uintptr_t)st.page;
 	mr.iova = mr.addr;
 	OK(ABI_CALL(&c, s, REG_MR, &mr));
@@ -330,7 +260,7 @@ TEST_F(half, stuck_registration_blocks_no_others)
 	EXPECT_EQ(0, abi_alloc_pd(s, s->ctx, &pd));
 	EXPECT_EQ(0, ABI_DESTROY(s, PD, pd));
 	EXPECT_FALSE(c.done);
-	stall_end(&st, page);
+	abi_stall_end(&st, page);
 	EXPECT_RETURNS(0, &c);
 }
 
@@ -343,21 +273,21 @@ TEST_F_TIMEOUT(half, stuck_call_delays_adoption_only, 60)
 	struct abi *s = &self->w.s;
 	static __u8 page[PAGE];
 	struct abi_pair p = {};
-	struct stall st;
+	struct abi_stall st;
 	struct abi_call c;
 	__u32 pd;
 	int fd;
 
 	OK(abi_pair_open(s, &p));
-	OK(stall_begin(&st, NULL, 0, true));
+	OK(abi_stall_begin(&st, NULL, 0, true));
 	arg.wrs = (uintptr_t)st.page;
 	arg.handle = p.end[0].qp.qp;
 	OK(abi_call(&c, s->fd, RDMA_EP_IOC_POST_SEND, &arg));
-	OK(stall_wait(&st));
+	OK(abi_stall_wait(&st));
 	EXPECT_WITHIN(ABI_WAIT_MS, EXPECT_EQ(-ETIMEDOUT, abi_adopt(s->fd)));
 	/* The session has no owner, and can be adopted later. */
 	EXPECT_EQ(-EBADF, abi_alloc_pd(s, s->ctx, &pd));
-	stall_end(&st, page);
+	abi_stall_end(&st, page);
 	ASSERT_TRUE(abi_call_returned(&c));
 	fd = FD(abi_adopt(s->fd));
 	close(s->fd);
@@ -375,15 +305,15 @@ TEST_F(half, late_restriction_spares_next_owner)
 	struct abi next = self->w.s, *s = &self->w.s;
 	static __u8 page[PAGE];
 	struct abi_call c;
-	struct stall st;
+	struct abi_stall st;
 
 	memcpy(page, grants, sizeof(grants));
-	OK(stall_begin(&st, NULL, 0, true));
+	OK(abi_stall_begin(&st, NULL, 0, true));
 	r.grants = (uintptr_t)st.page;
 	OK(ABI_CALL(&c, s, RESTRICT, &r));
-	OK(stall_wait(&st));
+	OK(abi_stall_wait(&st));
 	next.fd = FD(abi_adopt(s->fd));
-	stall_end(&st, page);
+	abi_stall_end(&st, page);
 	EXPECT_RETURNS(-EBADF, &c);
 	EXPECT_EQ(-1, abi_fdinfo(&next, "restriction"));
 	close(s->fd);
@@ -411,18 +341,18 @@ TEST_F(recv, late_export_spares_next_owner)
 	const struct rdma_ep_cmd_export e = { .size = sizeof(e) };
 	static __u8 page[PAGE];
 	struct abi_call c;
-	struct stall st;
+	struct abi_stall st;
 	int next;
 
-	if (!can_stall())
+	if (!abi_can_stall())
 		SKIP(return, "no userfaultfd for writes");
 	OK(open_ring(self));
 	memcpy(page, &e, sizeof(e));
-	OK(stall_begin(&st, NULL, 0, true));
+	OK(abi_stall_begin(&st, NULL, 0, true));
 	OK(abi_call(&c, self->s.fd, RDMA_EP_IOC_EXPORT, st.page));
-	OK(stall_wait(&st));
+	OK(abi_stall_wait(&st));
 	next = FD(abi_adopt(self->s.fd));
-	stall_end(&st, page);
+	abi_stall_end(&st, page);
 	EXPECT_RETURNS(-EBADF, &c);
 	OK(use_next_owner(self, next));
 }
@@ -435,20 +365,20 @@ TEST_F(recv, export_during_adoption_spares_next_owner)
 	struct rdma_ep_cmd_adopt a = {};
 	struct abi_call sender, export, adopt;
 	static __u8 page[PAGE];
-	struct stall st;
+	struct abi_stall st;
 
-	if (!can_stall())
+	if (!abi_can_stall())
 		SKIP(return, "no userfaultfd for writes");
 	OK(open_ring(self));
-	OK(stall_begin(&st, NULL, 0, true));
+	OK(abi_stall_begin(&st, NULL, 0, true));
 	p.wrs = (uintptr_t)st.page;
 	p.handle = self->c[0].from.qp;
 	OK(abi_call(&sender, self->s.fd, RDMA_EP_IOC_POST_SEND, &p));
-	OK(stall_wait(&st));
+	OK(abi_stall_wait(&st));
 	START_BLOCKED(&adopt, &self->s, ADOPT, &a);
 	START_BLOCKED(&export, &self->s, EXPORT, &e);
 	memset(page, 0xff, sizeof(page));
-	stall_end(&st, page);
+	abi_stall_end(&st, page);
 	EXPECT_RETURNS(-EINVAL, &sender);
 	EXPECT_RETURNS(0, &adopt);
 	ASSERT_TRUE(abi_call_returned(&export));
