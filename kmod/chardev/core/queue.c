@@ -116,20 +116,43 @@ static void uep_queue_drop_async(struct uep_queue_file *qf)
 	spin_unlock_irq(&q->lock);
 }
 
-/* Counts a file of the queue. False: other files of its owner are left. */
-static bool uep_queue_count_file(struct uep_queue_file *qf, int nr)
+/* Counts a file of the queue, also one of a command that has not succeeded yet. */
+static void uep_queue_count_file(struct uep_queue_file *qf)
+{
+	struct uep_queue *q = qf->q;
+
+	spin_lock_irq(&q->lock);
+	if (q->opener != qf->owner) {
+		q->opener = qf->owner;
+		q->nr_files = 0;
+		q->seen = false;
+	}
+	q->nr_files++;
+	spin_unlock_irq(&q->lock);
+}
+
+static void uep_queue_see_file(struct uep_queue_file *qf)
+{
+	struct uep_queue *q = qf->q;
+
+	spin_lock_irq(&q->lock);
+	q->seen |= q->opener == qf->owner;
+	spin_unlock_irq(&q->lock);
+}
+
+/*
+ * False: other files of the owner are left, or the file is of a command that has failed and the
+ * owner had none.
+ */
+static bool uep_queue_uncount_file(struct uep_queue_file *qf)
 {
 	struct uep_queue *q = qf->q;
 	bool last = false;
 
 	spin_lock_irq(&q->lock);
-	if (nr > 0 && q->opener != qf->owner) {
-		q->opener = qf->owner;
-		q->nr_files = 0;
-	}
-	if (q->opener == qf->owner) {
-		q->nr_files += nr;
-		last = !q->nr_files;
+	if (q->opener == qf->owner && !--q->nr_files) {
+		last = q->seen;
+		q->seen = false;
 	}
 	spin_unlock_irq(&q->lock);
 	return last;
@@ -140,8 +163,7 @@ static void uep_queue_closed(struct uep_queue_file *qf)
 {
 	struct uep_queue *q = qf->q;
 
-	if (!uep_queue_count_file(qf, -1) || !q->ops->closed || qf->unseen ||
-	    !uep_owner_enter(qf->owner))
+	if (!uep_queue_uncount_file(qf) || !q->ops->closed || !uep_owner_enter(qf->owner))
 		return;
 	if (!READ_ONCE(qf->owner->keep))
 		q->ops->closed(q);
@@ -262,10 +284,8 @@ void uep_queues_wake(struct uep_session *s, bool kill)
 
 static void uep_queue_end_reopen(struct uep_cmd_step *step, bool commit)
 {
-	struct uep_queue_file *qf = step->obj;
-
 	if (commit)
-		qf->unseen = false;
+		uep_queue_see_file(step->obj);
 }
 
 /*
@@ -281,7 +301,6 @@ int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q, bool reopen)
 		return -ENOMEM;
 	qf->q = q;
 	qf->owner = uep_cmd_owner(cmd);
-	qf->unseen = reopen;
 	fd = uep_cmd_add_file(cmd, q->ops->name, &uep_queue_fops, qf, O_RDONLY);
 	if (fd < 0) {
 		kfree(qf);
@@ -289,10 +308,12 @@ int uep_queue_add_file(struct uep_cmd *cmd, struct uep_queue *q, bool reopen)
 	}
 	kref_get(&q->ref);
 	kref_get(&qf->owner->ref);
-	uep_queue_count_file(qf, 1);
+	uep_queue_count_file(qf);
 	/* Its end comes before that of the file. */
 	if (reopen)
 		uep_cmd_add_step(cmd, uep_queue_end_reopen, qf, NULL);
+	else
+		uep_queue_see_file(qf);
 	return fd;
 }
 

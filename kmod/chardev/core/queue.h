@@ -46,9 +46,10 @@ struct uep_queue_ops {
  * @wait: readers
  * @async: the latest file that was given O_ASYNC, or NULL (@lock)
  * @dead: the session or the device's context has ended: reads fail with -EIO
- * @lock: nodes and their @records, @opener, @nr_files; taken in any context
+ * @lock: nodes and their @records, @opener, @nr_files, @seen; taken in any context
  * @opener: owner of the latest file; only to be compared
- * @nr_files: files of @opener
+ * @nr_files: files of @opener, also of commands that may fail
+ * @seen: a command of @opener with one of them has succeeded since there was none
  */
 struct uep_queue {
 	struct kref ref;
@@ -64,19 +65,18 @@ struct uep_queue {
 	spinlock_t lock;		/* nodes */
 	const struct uep_owner *opener;
 	u32 nr_files;
+	bool seen;
 };
 
 /**
  * struct uep_queue_file - a file of a queue; private_data of the file
  * @q: queue (holds a reference)
  * @owner: owner (holds a reference)
- * @unseen: of a command that has not succeeded: its release is no close(2)
  * @fasync: has an entry while the file has O_ASYNC
  */
 struct uep_queue_file {
 	struct uep_queue *q;
 	struct uep_owner *owner;
-	bool unseen;
 	struct fasync_struct *fasync;
 };
 

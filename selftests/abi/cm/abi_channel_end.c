@@ -151,6 +151,79 @@ TEST_F(end, requests_are_refused)
 	EXPECT_EQ(0, abi_event(client, EV_REJECTED, &ev));
 }
 
+/*
+ * The channel's last descriptor is closed while OPEN_QUEUE cannot write the next one. When the
+ * command fails, the channel has none: its ids end. If it succeeds, they stay.
+ */
+static void closed_while_reopened(struct __test_metadata *_metadata, struct _test_data_end *self,
+				  bool fails)
+{
+	struct rdma_ep_cmd_open_queue o = { .size = sizeof(o), .type = RDMA_EP_OBJ_ID }, *out;
+	const struct abi *s = &self->s;
+	struct sockaddr_in sin = s->addr;
+	struct abi_stall st;
+	struct abi_call c;
+	__u32 id;
+
+	sin.sin_port = htons(PORT);
+	OK(make(s, self->channel, &id));
+	OK(abi_bind(s, id, &sin));
+	o.handle = id;
+	OK(abi_stall_begin(&st, &o, sizeof(o), false));
+	OK(abi_call(&c, s->fd, RDMA_EP_IOC_OPEN_QUEUE, st.page));
+	OK(abi_stall_wait(&st));
+	EXPECT_EQ(0, close(self->channel));
+	EXPECT_EQ(0, query(s, id));
+	if (fails)
+		munmap(st.page, ABI_STALL_BYTES);
+	abi_stall_end(&st, NULL);
+	EXPECT_RETURNS(fails ? -EFAULT : 0, &c);
+	if (!fails) {
+		EXPECT_EQ(0, query(s, id));
+		out = (void *)st.page;
+		EXPECT_EQ(0, close(out->fd));
+	}
+	EXPECT_EQ(-ENOENT, query(s, id));
+	self->channel = FD(abi_channel(s));
+	OK(make(s, self->channel, &id));
+	EXPECT_EQ(0, abi_bind(s, id, &sin));
+}
+
+TEST_F(end, closed_while_reopening_fails)
+{
+	SKIP_IF(!abi_can_stall(), "no userfaultfd for writes");
+	closed_while_reopened(_metadata, self, true);
+}
+
+TEST_F(end, closed_while_reopening_succeeds)
+{
+	SKIP_IF(!abi_can_stall(), "no userfaultfd for writes");
+	closed_while_reopened(_metadata, self, false);
+}
+
+/* A channel without any descriptor keeps its ids if OPEN_QUEUE fails. */
+TEST_F(end, failed_reopening_ends_nothing)
+{
+	struct rdma_ep_cmd_open_queue *o = abi_map(4096);
+	struct abi *s = &self->s, adopted = *s;
+	__u32 id;
+
+	OK(make(s, self->channel, &id));
+	adopted.fd = FD(abi_adopt(s->fd));
+	close(self->channel);
+	o->size = sizeof(*o);
+	o->type = RDMA_EP_OBJ_ID;
+	o->handle = id;
+	mprotect(o, 4096, PROT_READ);
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(-EFAULT, abi_raw(adopted.fd, RDMA_EP_IOC_OPEN_QUEUE, o));
+	EXPECT_EQ(0, query(&adopted, id));
+	self->channel = FD(abi_open_queue(adopted.fd, RDMA_EP_OBJ_ID, id));
+	EXPECT_EQ(0, close(self->channel));
+	EXPECT_EQ(-ENOENT, query(&adopted, id));
+	close(adopted.fd);
+}
+
 /* ---- Races */
 
 #define ROUNDS	200
