@@ -195,6 +195,9 @@ static int ep_id_check_param(const struct ep_id *id, const struct rdma_conn_para
 /* Fills in the QP's part of the message to the peer; qp->lock is held. */
 static int ep_id_set_param(struct ep_qp *qp, struct rdma_conn_param *param)
 {
+	/* If the command that creates it fails, nothing waits for a peer. */
+	if (READ_ONCE(qp->unpublished))
+		return -EINVAL;
 	qp->tainted = true;
 	if (!qp->ibqp || qp->cm_used)
 		return -EINVAL;

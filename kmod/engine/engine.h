@@ -251,6 +251,7 @@ struct ep_qp {
 	enum ib_qp_state conn_state;
 	unsigned long cm_use;		/* enum ep_qp_cm_use */
 	bool destroying;		/* no call of the CM begins with it (set under lock) */
+	bool unpublished;		/* the same: the command that creates it may fail */
 	bool tainted;			/* a peer may send to it, or it left INIT (lock) */
 	/* XRC target: set before creation. ibqp is this opener's, the QP may have others */
 	struct ep_xrcd *xrcd;

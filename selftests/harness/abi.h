@@ -527,6 +527,8 @@ int abi_stall_begin(struct abi_stall *st, const void *data, size_t len, bool rea
 int abi_stall_wait(struct abi_stall *st);
 /* Lets the access continue, a read with @data. */
 void abi_stall_end(struct abi_stall *st, const void *data);
+/* Forks a child whose command waits while it writes its results. Returns the child, or -errno. */
+int abi_stall_child(int fd, unsigned long cmd, const void *arg);
 
 struct abi_call {
 	int fd;

@@ -67,3 +67,32 @@ bool abi_can_stall(void)
 	close(st.fd);
 	return true;
 }
+
+static void stalled_child(int ready, int fd, unsigned long cmd, const void *arg)
+{
+	struct abi_stall st;
+	struct abi_call c;
+
+	if (!abi_stall_begin(&st, arg, _IOC_SIZE(cmd), false) && !abi_call(&c, fd, cmd, st.page) &&
+	    !abi_stall_wait(&st) && write(ready, "x", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+int abi_stall_child(int fd, unsigned long cmd, const void *arg)
+{
+	int ready[2], ret = -EPROTO;
+	pid_t pid;
+	char byte;
+
+	if (pipe(ready))
+		return -errno;
+	pid = fork();
+	if (!pid)
+		stalled_child(ready[1], fd, cmd, arg);
+	close(ready[1]);
+	if (pid > 0 && read(ready[0], &byte, 1) == 1)
+		ret = pid;
+	close(ready[0]);
+	return ret;
+}

@@ -155,6 +155,12 @@ static void uep_qp_unclaim(struct uep_obj *obj)
 	uep_obj_drop_claim(obj);
 }
 
+static void uep_qp_publish(struct uep_obj *obj)
+{
+	WRITE_ONCE(container_of(obj, struct uep_qp, obj)->qp.unpublished, false);
+	uep_obj_publish(obj);
+}
+
 static const struct uep_obj_type uep_qp_type = {
 	.type = RDMA_EP_OBJ_QP,
 	.res = offsetof(struct uep_qp, qp.res),
@@ -162,6 +168,7 @@ static const struct uep_obj_type uep_qp_type = {
 	.unclaim = uep_qp_unclaim,
 	.busy = uep_qp_busy,
 	.destroy = uep_qp_destroy,
+	.publish = uep_qp_publish,
 	.free = uep_qp_free,
 };
 
@@ -174,6 +181,7 @@ struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid
 	if (IS_ERR(qp))
 		return qp;
 	qp->ctx = ctx;
+	qp->qp.unpublished = true;
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
 	uep_node_init(&qp->async, &qp->obj, uid);
@@ -190,7 +198,10 @@ void uep_qp_set_port(struct uep_qp *qp, u32 port)
 	qp->prepare_send = dev->ops->prepare_send;
 }
 
-/* The session's QP of that number on the device, with a reference, or NULL. */
+/*
+ * The session's QP of that number on the device, with a reference, or NULL. One whose command has
+ * not succeeded is not found.
+ */
 struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev, u32 qp_num)
 {
 	struct uep_qp *qp;
@@ -199,7 +210,8 @@ struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev, u32 qp_n
 		return NULL;
 	rcu_read_lock();
 	qp = xa_load(&s->qps, uep_qp_key_of(dev, qp_num));
-	if (qp && (qp->obj.dev != dev || !kref_get_unless_zero(&qp->obj.ref)))
+	if (qp && (qp->obj.dev != dev || READ_ONCE(qp->qp.unpublished) ||
+		   !kref_get_unless_zero(&qp->obj.ref)))
 		qp = NULL;
 	rcu_read_unlock();
 	return qp;

@@ -206,6 +206,58 @@ TEST_F(half, unpublished_srq_not_used)
 	EXPECT_EQ(0, ABI(s->fd, CREATE_SRQ, &srq));
 }
 
+#define NUMBERS	16
+
+/*
+ * Tries to connect the id to a QP of which the command is being executed: to its own QP, or to one
+ * with a number that follows @after, or is the same.
+ */
+static void connect_guessed(struct __test_metadata *_metadata, const struct abi *s, __u32 id,
+			    bool own, __u32 after)
+{
+	for (__u32 i = 0; i < NUMBERS; i++)
+		EXPECT_EQ(-EINVAL, abi_connect(s, id, own ? 0 : after + i));
+}
+
+/* An id does not connect with a QP before the QP's command has returned. */
+TEST_F(half, unpublished_qp_not_connected)
+{
+	struct rdma_ep_cmd_create_qp before, new, *qp;
+	struct sockaddr_in sin;
+	__u32 listener, id, cq;
+	struct abi_stall st;
+	struct abi_call c;
+	int channel, client;
+	struct abi s;
+
+	OK(abi_open(&s));
+	channel = FD(abi_channel(&s));
+	client = FD(abi_channel(&s));
+	OK(abi_create_cq(&s, -1, 64, 0, &cq));
+	OK(abi_tcp_listen(&s, channel, 4, 0, &listener, &sin));
+	for (int own = 0; own < 2; own++) {
+		OK(abi_tcp_client(&s, client, &sin, 0, &id));
+		OK(abi_create_qp(&s, QPT_RC, cq, 0, &before));
+		OK(ABI_DESTROY(&s, QP, before.init.qp));
+		abi_qp_attr(&new, QPT_RC, s.pd, cq, cq);
+		new.size = sizeof(new);
+		new.id = own ? id : 0;
+		OK(abi_stall_begin(&st, &new, sizeof(new), false));
+		OK(abi_call(&c, s.fd, RDMA_EP_IOC_CREATE_QP, st.page));
+		OK(abi_stall_wait(&st));
+		connect_guessed(_metadata, &s, id, own, before.init.qp_num);
+		abi_stall_end(&st, NULL);
+		EXPECT_RETURNS(0, &c);
+		qp = (void *)st.page;
+		EXPECT_GT(NUMBERS, qp->init.qp_num - before.init.qp_num);
+		EXPECT_EQ(0, abi_connect(&s, id, own ? 0 : qp->init.qp_num));
+		OK(ABI_DESTROY(&s, ID, id));
+		OK(ABI_DESTROY(&s, QP, qp->init.qp));
+		munmap(st.page, PAGE);
+	}
+	abi_close(&s);
+}
+
 /* A post that waits for its list delays no other command. */
 TEST_F(half, stuck_list_blocks_no_others)
 {

@@ -84,40 +84,9 @@ TEST_F(calls, refused_with_short_data_leaks_nothing)
 	EXPECT_EQ(0, ev.param.conn.private_data_len);
 }
 
-/* A listener that does not answer, as its queue is full */
-struct full {
-	struct sockaddr_in sin;
-	int tcp, clients[2];
-};
-
-static int fill(const struct abi *s, struct full *f)
-{
-	socklen_t len = sizeof(f->sin);
-
-	f->sin = s->addr;
-	f->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(f->tcp, (struct sockaddr *)&f->sin, len) ||
-	    getsockname(f->tcp, (struct sockaddr *)&f->sin, &len) || listen(f->tcp, 0))
-		return -errno;
-	for (int i = 0; i < 2; i++) {
-		f->clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		connect(f->clients[i], (struct sockaddr *)&f->sin, len);
-	}
-	usleep(100000);
-	return 0;
-}
-
-/* Closing the listener resets the clients that wait for it. */
-static void unfill(struct full *f)
-{
-	close(f->tcp);
-	for (int i = 0; i < 2; i++)
-		close(f->clients[i]);
-}
-
-/* A CONNECT that waits for such a listener */
+/* A CONNECT that waits for a listener */
 struct connecting {
-	struct full full;
+	struct mpa_full full;
 	struct rdma_ep_cmd_connect arg;
 	struct abi_call call;
 };
@@ -130,7 +99,7 @@ static int begin(struct _test_data_calls *self, struct connecting *c, __u32 qp_n
 	c->arg.conn = (struct rdma_ep_conn_param) {
 		.responder_resources = 1, .initiator_depth = 1, .qp_num = qp_num,
 	};
-	ret = fill(s, &c->full) ?:
+	ret = mpa_fill(&s->addr, &c->full) ?:
 	      abi_tcp_client(s, self->channel, &c->full.sin, 1, &c->arg.id) ?:
 	      ABI_CALL(&c->call, s, CONNECT, &c->arg);
 	usleep(300000 * TEST_SCALE);
@@ -140,7 +109,7 @@ static int begin(struct _test_data_calls *self, struct connecting *c, __u32 qp_n
 /* Returns the result of the call. */
 static int end(struct connecting *c)
 {
-	unfill(&c->full);
+	mpa_unfill(&c->full);
 	return abi_call_returned(&c->call) ? c->call.ret : -ETIMEDOUT;
 }
 
@@ -209,6 +178,32 @@ TEST_F(calls, destroyer_killed_while_connecting)
 	end(&c);
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, ID, c.arg.id));
 	EXPECT_EQ(0, ABI_DESTROY(&self->s, QP, self->qp.init.qp));
+}
+
+/*
+ * A CONNECT with the number of a QP that is being created does not begin: the process that creates
+ * the QP would wait for the peer, and could not be killed.
+ */
+TEST_F(calls, creator_killed_while_connecting)
+{
+	struct rdma_ep_cmd_create_qp before, qp;
+	const struct abi *s = &self->s;
+	struct connecting c = {};
+	pid_t pid;
+	__u32 cq;
+
+	SKIP_IF(!abi_can_stall(), "no userfaultfd for writes");
+	OK(abi_create_cq(s, -1, 16, 0, &cq));
+	/* siw takes the lowest free number. */
+	OK(abi_create_qp(s, QPT_RC, cq, 0, &before));
+	OK(ABI_DESTROY(s, QP, before.init.qp));
+	abi_qp_attr(&qp, QPT_RC, s->pd, cq, cq);
+	qp.size = sizeof(qp);
+	pid = FD(abi_stall_child(s->fd, RDMA_EP_IOC_CREATE_QP, &qp));
+	OK(begin(self, &c, before.init.qp_num));
+	kill(pid, SIGKILL);
+	EXPECT_WITHIN(2000 * TEST_SCALE, EXPECT_TRUE(ABI_UNTIL(waitpid(pid, NULL, WNOHANG))));
+	EXPECT_EQ(-EINVAL, end(&c));
 }
 
 /*
