@@ -64,12 +64,9 @@ static int __init uep_module_init(void)
 	ret = uep_session_init();
 	if (ret)
 		goto err_ulp;
-	ret = uep_ctx_init();
+	ret = ep_dev_init();
 	if (ret)
 		goto err_session;
-	ret = ep_dev_init(uep_ctx_event);
-	if (ret)
-		goto err_ctx;
 	ret = uep_metrics_init();
 	if (ret)
 		goto err_dev;
@@ -82,8 +79,6 @@ err_metrics:
 	uep_metrics_cleanup();
 err_dev:
 	ep_dev_cleanup();
-err_ctx:
-	uep_ctx_cleanup();
 err_session:
 	uep_session_cleanup();
 err_ulp:
@@ -105,7 +100,6 @@ static void __exit uep_module_exit(void)
 	uep_metrics_cleanup();
 	uep_session_cleanup();
 	ep_dev_cleanup();
-	uep_ctx_cleanup();
 	ulp_cleanup();
 	ep_id_cleanup_engine();
 	ep_drivers_exit();

@@ -14,7 +14,6 @@
 /* By ep_dev.index; an entry holds a reference until the removal. */
 static DEFINE_XARRAY_ALLOC1(ep_devs);
 static u32 ep_dev_next_index;
-static void (*ep_dev_event)(struct ep_dev *dev, struct ib_event *event);
 
 /* By enum rdma_driver_id */
 static const struct ep_driver *ep_drivers;
@@ -58,6 +57,7 @@ static void ep_dev_free(struct kref *ref)
 {
 	struct ep_dev *dev = container_of(ref, struct ep_dev, ref);
 
+	ep_dev_free_events(dev);
 	cleanup_srcu_struct(&dev->cm_srcu);
 	cleanup_srcu_struct(&dev->srcu);
 	kfree(dev);
@@ -336,11 +336,6 @@ void ep_res_fini(struct ep_res *res)
 	res->dev = NULL;
 }
 
-static void ep_dev_event_handler(struct ib_event_handler *handler, struct ib_event *event)
-{
-	ep_dev_event(container_of(handler, struct ep_dev, event_handler), event);
-}
-
 /* A kernel consumer that has not been notified of the removal, with a reference, or NULL */
 static struct ep_dev_user *ep_dev_next_user(struct ep_dev *dev)
 {
@@ -406,6 +401,9 @@ static int ep_client_add(struct ib_device *ibdev)
 	hash_init(dev->xrcds);
 	mutex_init(&dev->mcast_lock);
 	dev->ibdev = ibdev;
+	ret = ep_dev_init_events(dev);
+	if (ret)
+		goto err_events;
 	dev->ops = ep_driver_ops_of(ibdev);
 	rdma_for_each_port(ibdev, port)
 		dev->max_msg_sz[port] = ib_query_port(ibdev, port, &attr) ?
@@ -414,21 +412,21 @@ static int ep_client_add(struct ib_device *ibdev)
 	dev->max_recv_sz = U32_MAX;	/* drivers add lengths up in 32 bits */
 	ret = dev->ops->add ? dev->ops->add(dev) : 0;
 	if (ret)
-		goto err_cm_srcu;
+		goto err_events;
 	ib_set_client_data(ibdev, &ep_client, dev);
 
 	ret = xa_alloc_cyclic(&ep_devs, &dev->index, dev, xa_limit_31b, &ep_dev_next_index,
 			      GFP_KERNEL);
 	if (ret < 0)
 		goto err_driver;
-	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, ep_dev_event_handler);
-	ib_register_event_handler(&dev->event_handler);
+	ep_dev_begin_events(dev);
 	return 0;
 
 err_driver:
 	if (dev->ops->remove)
 		dev->ops->remove(dev);
-err_cm_srcu:
+err_events:
+	ep_dev_free_events(dev);
 	cleanup_srcu_struct(&dev->cm_srcu);
 err_srcu:
 	cleanup_srcu_struct(&dev->srcu);
@@ -440,12 +438,11 @@ err_free:
 /* Waits for running calls, then destroys all objects of programs, and waits for other users. */
 static void ep_client_remove(struct ib_device *ibdev, void *data)
 {
-	struct ib_event event = { .device = ibdev, .event = IB_EVENT_DEVICE_FATAL };
 	struct ep_dev *dev = data;
 	struct ep_res *res;
 	int class;
 
-	ib_unregister_event_handler(&dev->event_handler);
+	ep_dev_stop_events(dev);
 	xa_erase(&ep_devs, dev->index);
 	scoped_guard(mutex, &dev->user_lock)
 		WRITE_ONCE(dev->removing, true);
@@ -457,7 +454,7 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 		while ((res = ep_res_claim(dev, NULL, class)))
 			ep_res_kill(res);
 
-	ep_dev_event(dev, &event);
+	ep_dev_end_events(dev);
 	ep_dev_wait_users(dev);
 	if (dev->ops->remove)
 		dev->ops->remove(dev);
@@ -474,14 +471,20 @@ static struct ib_client ep_client = {
 	.remove = ep_client_remove,
 };
 
-/* @event: called for device and port events, in process context */
-int ep_dev_init(void (*event)(struct ep_dev *dev, struct ib_event *event))
+int ep_dev_init(void)
 {
-	ep_dev_event = event;
-	return ib_register_client(&ep_client);
+	int ret = ep_dev_event_init();
+
+	if (ret)
+		return ret;
+	ret = ib_register_client(&ep_client);
+	if (ret)
+		ep_dev_event_cleanup();
+	return ret;
 }
 
 void ep_dev_cleanup(void)
 {
 	ib_unregister_client(&ep_client);
+	ep_dev_event_cleanup();
 }

@@ -36,6 +36,8 @@
  *    ep_dev.pd_lock      kernel consumers' PDs: around calls of the driver, in no handler
  *    ep_dev.user_lock    kernel consumers of the device (leaf)
  *    ep_dev.xrcd_lock    the XRC domains (leaf)
+ *    ep_dev.watch_lock   objects that get the device's events, around ep_dev_watch.event
+ *    ep_dev.event_lock   events to be reported (leaf)
  *
  * Event handlers run with the handler mutex held, so they never take ep_id.lock. They share
  * few work items with all ids of the machine, so they wait for no lock that a user can hold
@@ -61,6 +63,7 @@
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
 
@@ -96,6 +99,12 @@ struct ep_dev {
 	struct list_head res[EP_RES_NR]; /* objects of programs */
 	DECLARE_HASHTABLE(qps, 10);	/* the QPs among them, by number */
 	struct ib_event_handler event_handler;
+	struct mutex watch_lock;	/* removal from watches */
+	struct xarray watches;		/* objects that get its events (struct ep_dev_watch) */
+	spinlock_t event_lock;		/* events */
+	struct list_head events;	/* those to be reported, the latest last */
+	struct ep_dev_event *event_kinds; /* one for each port and type */
+	struct work_struct event_work;
 	struct mutex user_lock;		/* users */
 	struct list_head users;		/* kernel consumers (ep_dev_user.entry) */
 	wait_queue_head_t user_wait;	/* woken when one leaves the list */
@@ -116,7 +125,7 @@ struct ep_dev {
 /* For work that programs cause: on the system's queues it would delay others. Short items */
 extern struct workqueue_struct *ep_wq;
 
-int ep_dev_init(void (*event)(struct ep_dev *dev, struct ib_event *event));
+int ep_dev_init(void);
 void ep_dev_cleanup(void);
 struct ep_dev *ep_dev_get(u32 index);
 struct ep_dev *ep_dev_next(u32 *index);
@@ -124,6 +133,23 @@ struct ep_dev *ep_dev_of(struct ib_device *ibdev);
 void ep_dev_put(struct ep_dev *dev);
 int ep_dev_enter(struct ep_dev *dev, int *idx);
 void ep_dev_exit(struct ep_dev *dev, int idx);
+
+/* An object that gets the events of a device (dev_event.c) */
+struct ep_dev_watch {
+	u32 number;			/* in ep_dev.watches */
+	/* An event of a port, or of the device (0). Process context; adds and removes no watch */
+	void (*event)(struct ep_dev_watch *watch, u32 port, u32 type);
+};
+
+int ep_dev_add_watch(struct ep_dev *dev, struct ep_dev_watch *watch);
+void ep_dev_del_watch(struct ep_dev *dev, struct ep_dev_watch *watch);
+int ep_dev_init_events(struct ep_dev *dev);
+void ep_dev_free_events(struct ep_dev *dev);
+void ep_dev_begin_events(struct ep_dev *dev);
+void ep_dev_stop_events(struct ep_dev *dev);
+void ep_dev_end_events(struct ep_dev *dev);
+int ep_dev_event_init(void);
+void ep_dev_event_cleanup(void);
 
 /* A kernel consumer of a device */
 struct ep_dev_user {

@@ -27,7 +27,7 @@
  *    uep_cq_hw.lock          the CQ's user; taken by handlers in any context
  *     uep_recv_ring.lock     taken by handlers, too; held around posts of the ring's receives
  *      uep_wq.lock of an SRQ interrupts off
- *     uep_queue.lock, the same, also inside of uep_ctxs_lock (verbs/ctx.c); interrupts off, and of
+ *     uep_queue.lock, the same, also inside of ep_dev.watch_lock; interrupts off, and of
  *                           ours the innermost: SIGIO is sent inside
  *  uep_session.held_lock is a leaf, inside any lock that is taken in process context
  * uep_groups_lock (group.c) and uep_account_mutex (account.c) are leaf mutexes, taken inside any

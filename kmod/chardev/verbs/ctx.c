@@ -6,34 +6,19 @@
 
 #include "verbs.h"
 
-/* Contexts that get an event before tasks that destroy one have their turn */
-#define UEP_EVENT_BATCH	64
+static void uep_ctx_event(struct ep_dev_watch *watch, u32 port, u32 type)
+{
+	struct uep_ctx *ctx = container_of(watch, struct uep_ctx, watch);
 
-/* An event of a device, for its contexts */
-struct uep_dev_event {
-	struct work_struct work;
-	struct ep_dev *dev;
-	u32 port;			/* 0: none */
-	u32 type;
-};
-
-/* All contexts of all sessions, for the events of their devices. They are removed with the lock. */
-static DEFINE_MUTEX(uep_ctxs_lock);
-static DEFINE_XARRAY_ALLOC(uep_ctxs);
-
-/*
- * Ordered: the latest state of a port is read last. Users choose the number of contexts, so a
- * handler of the RDMA core does not walk them.
- */
-static struct workqueue_struct *uep_dev_event_wq;
+	uep_node_post(ctx->async, &ctx->ports[port], type);
+}
 
 static void uep_ctx_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 {
 	struct uep_ctx *ctx = container_of(obj, struct uep_ctx, obj);
 	u32 i;
 
-	scoped_guard(mutex, &uep_ctxs_lock)
-		xa_erase(&uep_ctxs, ctx->number);
+	ep_dev_del_watch(obj->dev, &ctx->watch);
 	for (i = 0; i < ctx->nr_ports; i++)
 		uep_node_purge(ctx->async, &ctx->ports[i]);
 	uep_queue_kill(ctx->async);
@@ -66,6 +51,7 @@ static struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 		return ctx;
 	kref_get(&dev->ref);
 	ctx->obj.dev = dev;
+	ctx->watch.event = uep_ctx_event;
 	ctx->net_cookie = current->nsproxy->net_ns->net_cookie;
 	ctx->nr_ports = nr_ports;
 	for (i = 0; i < nr_ports; i++)
@@ -74,7 +60,7 @@ static struct uep_ctx *uep_ctx_create(struct uep_session *s, struct ep_dev *dev)
 	ctx->async = uep_queue_alloc(NULL, &uep_async_ops, sizeof(*ctx->async));
 	ctx->account = uep_account_dev(s->account, dev);
 	if (!IS_ERR(ctx->async) && ctx->account)
-		ret = xa_alloc(&uep_ctxs, &ctx->number, ctx, xa_limit_32b, GFP_KERNEL_ACCOUNT);
+		ret = ep_dev_add_watch(dev, &ctx->watch);
 	if (!ret)
 		return ctx;
 	uep_obj_put(&ctx->obj);
@@ -209,85 +195,4 @@ int uep_open_device(struct uep_cmd *cmd)
 out:
 	uep_dev_exit(dev, srcu);
 	return ret;
-}
-
-static void uep_dev_event_deliver(const struct uep_dev_event *ev)
-{
-	struct uep_ctx *ctx;
-	unsigned long i;
-	u32 n = 0;
-
-	mutex_lock(&uep_ctxs_lock);
-	xa_for_each(&uep_ctxs, i, ctx) {
-		if (ctx->obj.dev == ev->dev && ev->port < ctx->nr_ports)
-			uep_node_post(ctx->async, &ctx->ports[ev->port], ev->type);
-		if (++n % UEP_EVENT_BATCH)
-			continue;
-		mutex_unlock(&uep_ctxs_lock);
-		cond_resched();
-		mutex_lock(&uep_ctxs_lock);
-	}
-	mutex_unlock(&uep_ctxs_lock);
-}
-
-static void uep_dev_event_work(struct work_struct *work)
-{
-	struct uep_dev_event *ev = container_of(work, struct uep_dev_event, work);
-
-	uep_dev_event_deliver(ev);
-	ep_dev_put(ev->dev);
-	kfree(ev);
-}
-
-static u32 uep_dev_event_port(const struct ib_event *event)
-{
-	switch (event->event) {
-	case IB_EVENT_PORT_ACTIVE:
-	case IB_EVENT_PORT_ERR:
-	case IB_EVENT_LID_CHANGE:
-	case IB_EVENT_PKEY_CHANGE:
-	case IB_EVENT_SM_CHANGE:
-	case IB_EVENT_CLIENT_REREGISTER:
-	case IB_EVENT_GID_CHANGE:
-		return event->element.port_num;
-	default:
-		return 0;
-	}
-}
-
-/*
- * Reports an event of a device or port, from a work queue that all devices share. Process
- * context. The removal of a device is reported when the function returns.
- */
-void uep_ctx_event(struct ep_dev *dev, struct ib_event *event)
-{
-	struct uep_dev_event now = {
-		.dev = dev,
-		.port = uep_dev_event_port(event),
-		.type = event->event,
-	}, *ev = NULL;
-
-	if (event->event != IB_EVENT_DEVICE_FATAL)
-		ev = kmemdup(&now, sizeof(now), GFP_NOIO);
-	if (!ev) {
-		/* After all earlier events */
-		flush_workqueue(uep_dev_event_wq);
-		uep_dev_event_deliver(&now);
-		return;
-	}
-	kref_get(&dev->ref);
-	INIT_WORK(&ev->work, uep_dev_event_work);
-	queue_work(uep_dev_event_wq, &ev->work);
-}
-
-int uep_ctx_init(void)
-{
-	uep_dev_event_wq = alloc_ordered_workqueue("rdma_ep_dev_event", 0);
-	return uep_dev_event_wq ? 0 : -ENOMEM;
-}
-
-/* No device is left. */
-void uep_ctx_cleanup(void)
-{
-	destroy_workqueue(uep_dev_event_wq);
 }

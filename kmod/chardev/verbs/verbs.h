@@ -33,7 +33,7 @@ struct uep_ctx {
 	struct uep_queue *async;	/* asynchronous events */
 	struct uep_account_dev *account;
 	struct uep_pd *default_pd;	/* of a default context */
-	u32 number;			/* in the table of all contexts */
+	struct ep_dev_watch watch;
 	u32 nr_ports;
 	struct uep_node ports[];	/* events of the device (0) and its ports */
 };
@@ -42,9 +42,6 @@ struct ep_dev *uep_dev_enter(struct uep_session *s, u32 index, int *srcu);
 void uep_dev_exit(struct ep_dev *dev, int srcu);
 struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *dev, int *srcu);
 int uep_open_device(struct uep_cmd *cmd);
-void uep_ctx_event(struct ep_dev *dev, struct ib_event *event);
-int uep_ctx_init(void);
-void uep_ctx_cleanup(void);
 
 /* Protection domains (pd.c); MRs, AHs, SRQs and QPs depend on them */
 

@@ -129,6 +129,53 @@ TEST_F_TIMEOUT(removal, removal_while_resolving_route, 120)
 	}
 }
 
+#define CONTEXTS	10000
+#define EVENTS		1000
+
+static int change_port(void)
+{
+	int ret = 0;
+
+	for (int i = 0; i < EVENTS && !ret; i++)
+		ret = mock_write("event", "%u port 1", i & 1 ? EVENT_PORT_ACTIVE : EVENT_PORT_ERR);
+	return ret;
+}
+
+/*
+ * A port changes all the time while users have many contexts. The events of a kind are one as long
+ * as they have not been reported, so a removal does not wait for all of them, nor does the event of
+ * another device.
+ */
+TEST_F_TIMEOUT(removal, removal_while_port_changes, 200)
+{
+	struct rdma_ep_async_event ev;
+	struct abi other;
+	__u32 ctx;
+	int fd;
+
+	OK(abi_world_open(&self->w));
+	for (int i = 0; i < CONTEXTS; i++) {
+		OK(abi_ctx(&self->w.s, &ctx, &fd));
+		close(fd);
+	}
+	mock_select(1);
+	OK(mock_new(""));
+	OK(abi_open(&other));
+	mock_select(0);
+	OK(change_port());
+	mock_select(1);
+	EXPECT_WITHIN(2000 * TEST_SCALE,
+		      EXPECT_EQ(0, mock_write("event", "%u port 1", EVENT_LID_CHANGE));
+		      EXPECT_ASYNC(other.async_fd, EVENT_LID_CHANGE, 1));
+	mock_select(0);
+	OK(change_port());
+	EXPECT_WITHIN(3000 * TEST_SCALE, EXPECT_EQ(0, mock_del()));
+	do {
+		OK(abi_read(self->w.s.async_fd, &ev, sizeof(ev), ABI_WAIT_MS));
+	} while (ev.event != EVENT_DEVICE_FATAL);
+	abi_close(&other);
+}
+
 TEST_F(removal, netdev_removal_removes_device)
 {
 	struct rdma_ep_async_event ev;
