@@ -5,7 +5,7 @@
 
 vpath %.c lib
 
-LIB_PROGS := $(addprefix cm_,id option event sigio conn sync qp ep addrinfo mcast \
+LIB_PROGS := $(addprefix cm_,id option event sigio conn sync qp ep addrinfo mcast mcast_qp \
 	rsocket threads fork cancel wait pace) \
 	$(addprefix verbs_,mr cq cq_ex srq qp qp_ex post wr rdma rereg refuse foreign) srq_ep
 # Tests of seven manual pages, sentence by sentence: ../docs/programs/pages.md
@@ -24,7 +24,7 @@ LIB_PROGS += $(MOCK_PROGS)
 DLOPEN_PROGS := lib_dlopen lib_dlopen.stock
 
 # Linked with a library of their own. Both are compiled with ASAN_FLAGS.
-ASAN_PROGS := cm_event.asan cm_qp.asan cm_mcast.asan verbs_post.asan
+ASAN_PROGS := cm_event.asan cm_qp.asan cm_mcast_qp.asan verbs_post.asan
 ASAN_LIB := $(O)/asan/lib/librdma_ep.so.1
 ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all
 
