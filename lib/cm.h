@@ -141,6 +141,7 @@ struct lep_mcast {
 	void *context;
 	bool send_only;
 	struct sockaddr_storage addr;
+	bool joined;			/* gid and lid are set; not for a sender */
 	struct ibv_qp *attached;	/* an external QP, or NULL */
 	union ibv_gid gid;
 	uint16_t lid;
@@ -152,6 +153,7 @@ void lep_mcast_set_handle(struct lep_id *id, struct lep_mcast *mcast,
 			  uint32_t handle);
 struct lep_mcast *lep_mcast_take(struct lep_id *id, const struct sockaddr *addr,
 				 socklen_t len);
+void lep_mcast_detach_external(struct lep_id *id, const struct lep_mcast *mcast);
 int lep_mcast_leave(struct lep_id *id, struct lep_mcast *mcast,
 		    uint32_t *events);
 void lep_mcast_leave_all(struct lep_id *id);

@@ -85,6 +85,7 @@ LEP_EXPORT int rdma_leave_multicast(struct rdma_cm_id *cm_id,
 	/* The event in id.event of a synchronous id may be one of them. */
 	if (id->sync)
 		lep_id_drop_event(id);
+	lep_mcast_detach_external(id, mcast);
 	if (lep_mcast_leave(id, mcast, &events))
 		return lep_free_err(mcast);
 	lep_wait_acked(&id->mutex, &id->cond, &mcast->acked, events);

@@ -59,6 +59,18 @@ struct lep_mcast *lep_mcast_take(struct lep_id *id, const struct sockaddr *addr,
 	return mcast;
 }
 
+/*
+ * Detaches the external QP that the program has attached itself after the join. If id.qp has
+ * another value than at the attachment, the attached QP may have been destroyed.
+ */
+void lep_mcast_detach_external(struct lep_id *id, const struct lep_mcast *mcast)
+{
+	struct ibv_qp *qp = lep_id_external_qp(id);
+
+	if (qp && mcast->joined && mcast->attached != qp)
+		ibv_detach_mcast(qp, &mcast->gid, mcast->lid);
+}
+
 /* A QP that is no longer in id.qp may have been destroyed. */
 int lep_mcast_leave(struct lep_id *id, struct lep_mcast *mcast,
 		    uint32_t *events)
@@ -104,11 +116,13 @@ int lep_mcast_event(struct lep_id *id, struct lep_mcast *mcast,
 	int error;
 
 	event->param.ud.private_data = mcast->context;
-	if (event->event != RDMA_CM_EVENT_MULTICAST_JOIN || !qp ||
-	    mcast->send_only)
+	if (event->event != RDMA_CM_EVENT_MULTICAST_JOIN || mcast->send_only)
 		return 0;
 	mcast->gid = attr->grh.dgid;
 	mcast->lid = attr->dlid;
+	mcast->joined = true;
+	if (!qp)
+		return 0;
 	error = ibv_attach_mcast(qp, &mcast->gid, mcast->lid);
 	if (error)
 		return lep_err(error);

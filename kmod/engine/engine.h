@@ -346,6 +346,7 @@ int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 int ep_qp_join_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 void ep_qp_leave_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
+void ep_qp_drop_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp);
 
 struct ep_id;

@@ -96,6 +96,26 @@ static void ep_mcast_cancel_attach(struct ep_id *id, struct ep_mcast *mc)
 }
 
 /*
+ * Detaches the id's QP, which has been attached by the program itself: the id got it after the
+ * owner had taken MULTICAST_JOIN. id->lock is held; @mc is off the list.
+ */
+static void ep_id_detach_own(struct ep_id *id, struct ep_mcast *mc)
+{
+	struct ep_qp *qp;
+
+	if (mc->send_only || id->closed)
+		return;
+	qp = ep_id_get_qp(id);
+	if (!qp)
+		return;
+	/* ep_id_mcast_event() may have found @mc before, and be setting the group. */
+	rdma_lock_handler(id->cm_id);
+	rdma_unlock_handler(id->cm_id);
+	ep_qp_drop_mcast(qp, &mc->gid, mc->lid);
+	ep_id_put_qp(id, qp);
+}
+
+/*
  * Detaches the QP and leaves the group. Process context, not in an event handler, nor in ep_wq.
  * The id may have been destroyed, by its owner or with its device. ep_id_mcast_event() and the
  * id's work item may run meanwhile, with a reference to @mc, and still report on it; on return
@@ -110,6 +130,7 @@ void ep_id_leave(struct ep_id *id, struct ep_mcast *mc)
 	if (qp)
 		ep_qp_leave_mcast(qp, &mc->gid, mc->lid);
 	ep_id_put_qp(id, qp);
+	ep_id_detach_own(id, mc);
 	if (!id->closed)
 		rdma_leave_multicast(id->cm_id, (struct sockaddr *)&mc->addr);
 	mutex_unlock(&id->lock);

@@ -157,6 +157,19 @@ void ep_qp_leave_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 	ep_qp_detach_locked(qp, gid, lid, 1);
 }
 
+/* Detaches the QP, but for a membership of its id that still needs the attachment. */
+void ep_qp_drop_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
+{
+	struct ep_attachment *att;
+
+	guard(ep_qp)(qp);
+	if (!qp->ibqp)
+		return;
+	att = ep_qp_find_mcast(qp, gid, &lid);
+	if (att && !att->members)
+		ep_qp_detach_locked(qp, gid, lid, 0);
+}
+
 /* @ibqp is no longer in @qp, so no other task accesses its attachments. */
 void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp)
 {

@@ -32,12 +32,28 @@ static struct ibv_qp *join_other(FIXTURE_DATA(mcast) *self)
 	return other && !join(&self->a, &self->sin) ? other : NULL;
 }
 
-static int detach(FIXTURE_DATA(mcast) *self, struct ibv_qp *qp)
+/* The group's GID on RoCE v2 */
+static union ibv_gid group_gid(FIXTURE_DATA(mcast) *self)
 {
 	union ibv_gid gid = { .raw = { [10] = 0xff, 0xff } };
 
 	memcpy(gid.raw + 12, &self->sin.sin_addr, 4);
+	return gid;
+}
+
+static int detach(FIXTURE_DATA(mcast) *self, struct ibv_qp *qp)
+{
+	union ibv_gid gid = group_gid(self);
+
 	return ibv_detach_mcast(qp, &gid, self->a.lid);
+}
+
+/* Attaches the QP of b, which has read its MULTICAST_JOIN. */
+static int attach_b(FIXTURE_DATA(mcast) *self)
+{
+	union ibv_gid gid = group_gid(self);
+
+	return ibv_attach_mcast(self->b.id->qp, &gid, self->b.lid);
 }
 
 /* Destroys a QP that librdmacm has dropped, because it was attached. */
@@ -139,6 +155,69 @@ TEST_F(mcast, qp_after_the_event_is_read)
 	/* (Stock would detach the QP, which is attached to no group.) */
 	if (!is_stock())
 		EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+}
+
+/* rdma_leave_multicast() detaches a QP that the program has attached itself. */
+TEST_F(mcast, qp_attached_by_the_program)
+{
+	ASSERT_EQ(0, join(&self->a, &self->sin));
+	rdma_destroy_qp(self->b.id);
+	ASSERT_EQ(0, join(&self->b, &self->sin));
+	ASSERT_EQ(0, member_qp(&self->b));
+	ASSERT_EQ(0, attach_b(self));
+	ASSERT_EQ(0, post_to_group(&self->a, 'y'));
+	EXPECT_TRUE(completes(&self->a, 1, 'y'));
+	EXPECT_TRUE(completes(&self->b, 0, 'y'));
+	EXPECT_EQ(EBUSY, ibv_destroy_qp(self->b.id->qp));
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+	EXPECT_EQ(0, ibv_destroy_qp(self->b.id->qp));
+	self->b.id->qp = NULL;
+}
+
+/* The program attaches the QP that replaces the one of the join. */
+TEST_F(mcast, replaced_qp_attached_by_the_program)
+{
+	ASSERT_EQ(0, join(&self->a, &self->sin));
+	ASSERT_EQ(0, join(&self->b, &self->sin));
+	ASSERT_EQ(0, detach(self, self->b.id->qp));
+	rdma_destroy_qp(self->b.id);
+	ASSERT_EQ(0, member_qp(&self->b));
+	ASSERT_EQ(0, attach_b(self));
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
+	EXPECT_EQ(0, ibv_destroy_qp(self->b.id->qp));
+	self->b.id->qp = NULL;
+}
+
+/* The same with a QP that the id did not create */
+TEST_F(mcast, other_qp_attached_by_the_program)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr_on(self->b.cq);
+
+	attr.qp_type = IBV_QPT_UD;
+	rdma_destroy_qp(self->b.id);
+	ASSERT_EQ(0, join(&self->b, &self->sin));
+	self->b.id->qp = ASSERT_PTR(ibv_create_qp(self->b.id->pd, &attr));
+	ASSERT_EQ(0, attach_b(self));
+	EXPECT_EQ(EBUSY, ibv_destroy_qp(self->b.id->qp));
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+	EXPECT_EQ(0, ibv_destroy_qp(self->b.id->qp));
+	self->b.id->qp = NULL;
+}
+
+/* Leaving as a sender detaches no QP. */
+TEST_F(mcast, sender_leaves)
+{
+	ASSERT_EQ(0, join(&self->a, &self->sin));
+	rdma_destroy_qp(self->b.id);
+	ASSERT_EQ(0, join_as(&self->b, &self->sin, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER));
+	ASSERT_EQ(0, member_qp(&self->b));
+	ASSERT_EQ(0, attach_b(self));
+	EXPECT_EQ(0, rdma_leave_multicast(self->b.id, SA(&self->sin)));
+	EXPECT_EQ(EBUSY, ibv_destroy_qp(self->b.id->qp));
+	EXPECT_EQ(0, detach(self, self->b.id->qp));
+	EXPECT_EQ(0, rdma_leave_multicast(self->a.id, SA(&self->sin)));
 }
 
 TEST_F(mcast, destroyed_while_joined)

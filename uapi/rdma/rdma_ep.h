@@ -474,8 +474,9 @@ enum rdma_ep_destroy_flags {
  *
  * An id and its QP can be destroyed in either order. If several tasks destroy the
  * same handle, one of them succeeds. Destroying a membership leaves the group
- * (rdma_leave_multicast(3)). An id that is destroyed leaves all its groups, but its
- * QP stays attached to them as long as the memberships exist.
+ * (rdma_leave_multicast(3)), and detaches the id's QP, also one that the program has
+ * attached itself. An id that is destroyed leaves all its groups, but its QP stays
+ * attached to them as long as the memberships exist.
  *
  * An XRC domain, and a QP that is shared in one, exist until the last session that
  * has opened them destroys its handle.

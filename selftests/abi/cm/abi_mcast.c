@@ -460,6 +460,35 @@ TEST_F(mcast, detach_the_ids_qp)
 	EXPECT_EQ(1, leave(&self->s, mc[1]));
 }
 
+/* Leaving detaches a QP that the user has attached, unless another membership needs it. */
+TEST_F(mcast, users_attachment)
+{
+	struct rdma_ep_cmd_create_qp c;
+	struct abi *s = &self->s;
+	__u32 mc[2];
+
+	OK(ABI_DESTROY(s, QP, self->a.qp));
+	OK(joined(s, &self->a, 1, &mc[0]));
+	OK(abi_create_qp(s, QPT_UD, self->a.cq, self->a.id, &c));
+	OK(abi_attach(s, c.init.qp, 1));
+	OK(abi_attach(s, c.init.qp, 2));
+	OK(abi_attach(s, self->b.qp, 1));
+	EXPECT_EQ(1, leave(s, mc[0]));
+	EXPECT_EQ(-EINVAL, abi_detach(s, c.init.qp, 1));
+	EXPECT_EQ(0, abi_detach(s, c.init.qp, 2));
+	EXPECT_EQ(0, abi_detach(s, self->b.qp, 1));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
+
+	OK(joined(s, &self->a, 1, &mc[0]));
+	OK(abi_create_qp(s, QPT_UD, self->a.cq, self->a.id, &c));
+	OK(joined(s, &self->a, 1, &mc[1]));
+	OK(abi_attach(s, c.init.qp, 1));
+	EXPECT_EQ(1, leave(s, mc[0]));
+	EXPECT_EQ(-EBUSY, ABI_DESTROY(s, QP, c.init.qp));
+	EXPECT_EQ(1, leave(s, mc[1]));
+	EXPECT_EQ(0, ABI_DESTROY(s, QP, c.init.qp));
+}
+
 /* Closes a session with memberships and attachments in every state. */
 TEST(close_session)
 {
