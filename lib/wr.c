@@ -333,35 +333,21 @@ static void unlock_list(struct lep_wr_list *list)
 	pthread_mutex_unlock(&list->lock);
 }
 
-static size_t record_len(const struct rdma_ep_send_wr *rec)
+/* One command for the whole list: the kernel posts all of it or nothing. */
+static int post_list(struct ibv_qp_ex *qp)
 {
-	return sizeof(*rec) + rec->num_sge * sizeof(struct rdma_ep_sge) +
-	       (((size_t)rec->inline_len + 7) & ~(size_t)7);
-}
-
-/* Posts as many records as the kernel accepts at once; the kernel posts all or none. */
-static int post_some(struct ibv_qp_ex *qp, size_t *pos)
-{
-	struct lep_session *session = lep_to_ctx(qp->qp_base.context)->session;
 	struct lep_wr_list *list = list_of(qp);
 	struct rdma_ep_cmd_post cmd = {
 		.flags = RDMA_EP_POST_ALL,
-		.wrs = (uintptr_t)(list->buf + *pos),
+		.wrs = (uintptr_t)list->buf,
+		.wrs_len = list->len,
 		.handle = qp->qp_base.handle,
+		.num = list->num,
 	};
-	size_t len;
 
-	while (*pos < list->len) {
-		len = record_len((void *)(list->buf + *pos));
-		if (len + cmd.wrs_len > session->max_post_bytes)
-			break;
-		cmd.wrs_len += len;
-		*pos += len;
-		cmd.num++;
-	}
-	if (!cmd.num)
-		return EINVAL;
-	if (!lep_call(session, POST_SEND, &cmd))
+	if (list->len > UINT32_MAX)
+		return ENOMEM;
+	if (!lep_ctx_call(qp->qp_base.context, POST_SEND, &cmd))
 		return 0;
 	/* A full queue is the same error as the limits above. */
 	return errno == ENOMEM ? ENOSPC : errno;
@@ -370,14 +356,13 @@ static int post_some(struct ibv_qp_ex *qp, size_t *pos)
 static int wr_complete(struct ibv_qp_ex *qp)
 {
 	struct lep_wr_list *list = list_of(qp);
-	size_t pos = 0;
 	int ret;
 
 	if (!list->started)
 		return EINVAL;
 	ret = list->error;
-	while (!ret && pos < list->len)
-		ret = post_some(qp, &pos);
+	if (!ret && list->num)
+		ret = post_list(qp);
 	unlock_list(list);
 	return ret;
 }

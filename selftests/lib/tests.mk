@@ -7,7 +7,8 @@ vpath %.c lib
 
 LIB_PROGS := $(addprefix cm_,id option event sigio conn sync qp ep addrinfo mcast mcast_qp \
 	rsocket threads fork cancel wait pace) \
-	$(addprefix verbs_,mr cq cq_ex srq qp qp_ex post wr rdma rereg refuse foreign) srq_ep
+	$(addprefix verbs_,mr cq cq_ex srq qp qp_ex post wr wr_long rdma rereg refuse \
+		foreign) srq_ep
 # Tests of seven manual pages, sentence by sentence: ../docs/programs/pages.md
 LIB_PROGS += $(addprefix page_,rdma_create_id rdma_create_ep rdma_create_qp \
 	rdma_create_srq ibv_create_cq ibv_create_srq_ex ibv_post_srq_recv)

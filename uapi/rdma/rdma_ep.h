@@ -160,7 +160,8 @@ enum rdma_ep_cmd {
  * @max_user_queue_bytes: out: the same for all sessions of this user
  * @max_wr: out: most work requests of one send, receive or shared receive queue
  * @max_cqe: out: most entries of one completion queue
- * @max_post_bytes: out: longest buffer that one post command takes
+ * @max_post_bytes: out: longest buffer that one post command takes, unless it has
+ *	RDMA_EP_POST_ALL
  * @max_backlog: out: most connection requests that may wait on one listening id
  *
  * Fails only with the errnos of every command.
@@ -1598,7 +1599,8 @@ enum rdma_ep_post_flags {
  * @flags: RDMA_EP_IOC_POST_SEND: RDMA_EP_POST_ALL or 0; else must be 0
  * @wrs: in: user pointer to @num records, each a struct rdma_ep_send_wr or
  *	struct rdma_ep_recv_wr followed by its entries or inline data
- * @wrs_len: in: bytes at @wrs, at most rdma_ep_cmd_query.max_post_bytes
+ * @wrs_len: in: bytes at @wrs, at most rdma_ep_cmd_query.max_post_bytes without
+ *	RDMA_EP_POST_ALL
  * @handle: in: the QP or SRQ
  * @num: in: number of work requests, at least 1; of an SRQ with a ring also 0, and @wrs_len is
  *	0 then, too: to take what is in the ring
@@ -1610,10 +1612,12 @@ enum rdma_ep_post_flags {
  * the error. Bytes behind the last record are ignored.
  *
  * With RDMA_EP_POST_ALL the kernel checks all records, and the room in the queue for
- * all of them, before it posts the first one. Nevertheless a list can be posted in
- * part: if another task posts to the same QP or deregisters a memory region
- * meanwhile, or if the oldest requests in the queue are unsignalled, as the kernel
- * cannot detect whether these have completed. @posted is valid in each case.
+ * all of them, before it posts the first one. It copies max_post_bytes at a time: a
+ * longer list is copied once for the checks and again to be posted, and each copy is
+ * checked. Nevertheless a list can be posted in part: if another task changes a longer
+ * list, posts to the same QP or deregisters a memory region meanwhile, or if the oldest
+ * requests in the queue are unsignalled, as the kernel cannot detect whether these have
+ * completed. @posted is valid in each case.
  *
  * On siw a list of sends longer than 128 KiB is posted in pieces while another QP of the
  * device sends little. The call waits for each piece but the last one, and for as long
@@ -1634,7 +1638,7 @@ enum rdma_ep_post_flags {
  *    RDMA_WRITE_WITH_IMM); the kernel's work requests have no field for it
  *  - EPERM: a Q_Key with its high bit set needs CAP_NET_RAW
  *  - ENOMEM: the queue is full
- *  - E2BIG: @wrs_len is over the limit
+ *  - E2BIG: @wrs_len is over the limit, without RDMA_EP_POST_ALL
  */
 struct rdma_ep_cmd_post {
 	__u32 size;

@@ -3,7 +3,7 @@
  * Posting work requests.
  *
  * Drivers trust kernel consumers: they do not check keys, addresses, opcodes and flags. So a list
- * is copied once and checked on the copy, and a driver gets only what the lists in batch.c and
+ * is copied, and the copy is checked and posted. A driver gets only what the lists in batch.c and
  * send.c allow, and nothing that it would refuse half-way. Requests that it refuses nevertheless
  * are rolled back.
  */
@@ -117,7 +117,7 @@ static u32 uep_batch_flush(struct uep_post_queue *q, struct uep_post_batch *b, i
 /*
  * Called for a list that is posted completely or not at all. If it can make several batches all
  * sends are checked before the first is posted; a single batch is posted only when it is
- * complete.
+ * complete. A list with several parts is copied again then, and each send is checked again.
  */
 static int uep_post_check_all(struct uep_post_queue *q, u32 num, struct uep_post_buf *buf,
 			      struct uep_post_batch *b)
@@ -125,7 +125,15 @@ static int uep_post_check_all(struct uep_post_queue *q, u32 num, struct uep_post
 	u32 left, max = q->qp->qp.cap.max_send_wr;
 	int ret;
 
-	for (left = num > UEP_POST_BATCH || q->piece ? num : 0; left; left--) {
+	/* Bounds the work for the checks. */
+	if (num > max)
+		return -ENOMEM;
+	left = num > UEP_POST_BATCH || q->piece || uep_post_is_part(buf) ? num : 0;
+	for (; left; left--) {
+		ret = uep_post_is_part(buf) && uep_post_is_cut(buf) ?
+		      uep_post_load(buf, buf->from + buf->pos) : 0;
+		if (ret)
+			return ret;
 		ret = uep_send_add(q->qp, buf, b);
 		if (b->ah[0])
 			uep_ah_put(b->ah[0]);
@@ -133,10 +141,24 @@ static int uep_post_check_all(struct uep_post_queue *q, u32 num, struct uep_post
 			return ret;
 	}
 	buf->pos = 0;
+	ret = buf->from ? uep_post_load(buf, 0) : 0;
+	if (ret)
+		return ret;
 	if (uep_wq_has_room(q->wq, max, num))
 		return 0;
 	uep_post_drain(q);
 	return uep_wq_has_room(q->wq, max, num) ? 0 : -ENOMEM;
+}
+
+/* The requests of the batch are in the copy, so they are posted before the next part is copied. */
+static int uep_post_next_part(struct uep_post_queue *q, struct rdma_ep_cmd_post *arg,
+			      struct uep_post_buf *buf, struct uep_post_batch *b)
+{
+	int ret = 0;
+
+	if (b->nr)
+		arg->posted += uep_batch_flush(q, b, &ret);
+	return ret ?: uep_post_load(buf, buf->from + buf->pos);
 }
 
 /* Posts what is in the buffer, and counts in arg->posted. */
@@ -161,6 +183,11 @@ static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma
 	if (!ret && (arg->flags & RDMA_EP_POST_ALL))
 		ret = uep_post_check_all(q, arg->num, buf, &b);
 	for (left = arg->num; left && !ret; left--) {
+		if (unlikely(uep_post_is_part(buf)) && uep_post_is_cut(buf)) {
+			ret = uep_post_next_part(q, arg, buf, &b);
+			if (ret)
+				break;
+		}
 		ret = q->send ? uep_send_add(q->qp, buf, &b) : uep_recv_add(q, buf, &b);
 		if (ret) {
 			if (q->send && b.ah[b.nr])
@@ -198,7 +225,7 @@ static bool uep_post_queue_init(struct uep_post_queue *q, struct uep_obj *obj, b
 	return !qp->xrcd && (send || !(qp->srq || qp->qp.type == IB_QPT_XRC_INI));
 }
 
-/* For traces: of the first request. */
+/* For traces: of the first request in the buffer. */
 static u32 uep_post_opcode(const struct uep_post_buf *buf, bool send)
 {
 	const struct rdma_ep_send_wr *u = (void *)buf->data;

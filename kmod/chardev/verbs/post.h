@@ -11,16 +11,24 @@
 /* Buffers up to this size need no allocation. */
 #define UEP_POST_STACK		512
 
-/* A copy of the user's buffer */
+/*
+ * A copy of the user's buffer, or of a part of a longer one: a command has UEP_MAX_POST_BYTES of
+ * the kernel's memory at most.
+ */
 struct uep_post_buf {
 	u8 *data;
 	u32 len;
-	u32 pos;			/* of the next record */
+	u32 pos;			/* of the next record, in data */
+	u64 user;			/* the user's buffer */
+	u32 user_len;
+	u32 from;			/* data begins here, in the user's buffer */
 	struct uep_mr_range mr;		/* of the latest entry */
 	u64 stack[UEP_POST_STACK / sizeof(u64)];
 };
 
 int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg);
+int uep_post_load(struct uep_post_buf *buf, u32 from);
+bool uep_post_is_cut(const struct uep_post_buf *buf);
 void uep_post_free(struct uep_post_buf *buf);
 void *uep_post_next(struct uep_post_buf *buf, u64 len);
 int uep_post_sges(struct uep_pd *pd, struct uep_post_buf *buf, struct ib_sge *sge, u32 num,
@@ -69,6 +77,12 @@ static inline void uep_batch_init(struct uep_post_batch *b)
 	b->nr = 0;
 	b->ends_piece = false;
 	b->signal_last = false;
+}
+
+/* Does data end before the user's buffer? */
+static inline bool uep_post_is_part(const struct uep_post_buf *buf)
+{
+	return buf->len < buf->user_len - buf->from;
 }
 
 int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_post_batch *b);

@@ -2,6 +2,7 @@
 /*
  * The copy of the user's list of work requests, and the memory that it names.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -19,25 +20,61 @@ void uep_post_free(struct uep_post_buf *buf)
 		kvfree(buf->data);
 }
 
+/* Copies the user's buffer from @from on, which may have changed since an earlier copy. */
+int uep_post_load(struct uep_post_buf *buf, u32 from)
+{
+	/* A long list is many copies, and much work in between. */
+	if (from) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	buf->from = from;
+	buf->len = min(buf->user_len - from, UEP_MAX_POST_BYTES);
+	buf->pos = 0;
+	buf->mr = (struct uep_mr_range) {};
+	return copy_from_user(buf->data, u64_to_user_ptr(buf->user + from), buf->len) ?
+	       -EFAULT : 0;
+}
+
 int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg)
 {
+	u32 len = min(arg->wrs_len, UEP_MAX_POST_BYTES);
+	int ret;
+
 	if (!arg->num)
 		return -EINVAL;
-	if (arg->wrs_len > UEP_MAX_POST_BYTES)
+	/* Only POST_SEND has the flag. */
+	if (arg->wrs_len > len && !(arg->flags & RDMA_EP_POST_ALL))
 		return -E2BIG;
 	buf->data = (u8 *)buf->stack;
-	if (arg->wrs_len > sizeof(buf->stack)) {
-		buf->data = kvmalloc(arg->wrs_len, GFP_KERNEL_ACCOUNT);
+	if (len > sizeof(buf->stack)) {
+		buf->data = kvmalloc(len, GFP_KERNEL_ACCOUNT);
 		if (!buf->data)
 			return -ENOMEM;
 	}
-	buf->len = arg->wrs_len;
-	buf->pos = 0;
-	buf->mr = (struct uep_mr_range) {};
-	if (!copy_from_user(buf->data, u64_to_user_ptr(arg->wrs), buf->len))
-		return 0;
-	uep_post_free(buf);
-	return -EFAULT;
+	buf->user = arg->wrs;
+	buf->user_len = arg->wrs_len;
+	ret = uep_post_load(buf, 0);
+	if (ret)
+		uep_post_free(buf);
+	return ret;
+}
+
+/*
+ * The copy of a part of a list of sends: does the next send continue behind it, so that
+ * uep_post_load() has to follow? A send that does not fit into a part fails its check.
+ */
+bool uep_post_is_cut(const struct uep_post_buf *buf)
+{
+	const struct rdma_ep_send_wr *u = (void *)(buf->data + buf->pos);
+	u64 left = buf->len - buf->pos;
+
+	if (!buf->pos)
+		return false;
+	return left < sizeof(*u) ||
+	       left - sizeof(*u) < (u64)u->num_sge * sizeof(struct ib_sge) +
+				   ALIGN((u64)u->inline_len, 8);
 }
 
 /* The next @len bytes, which the caller may change, or NULL if there are fewer. */

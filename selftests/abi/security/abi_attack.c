@@ -491,4 +491,69 @@ TEST_F(attack, one_bad_in_a_list)
 	EXPECT_EQ(0, still_works(self));
 }
 
+/* RDMA_EP_POST_ALL: all parts of a long list are checked before anything of it is posted. */
+TEST(long_list)
+{
+	enum { NUM = 1000, BAD = NUM - 10 };
+	struct abi_pair pair = { .max_wr = NUM };
+	struct rdma_ep_cmd_post good, p;
+	struct rdma_ep_send_wr *wr;
+	struct rdma_ep_wc wc;
+	size_t size = 32 * 4096;
+	char *map;
+	struct abi s;
+
+	OK(abi_open(&s));
+	OK(abi_pair_open(&s, &pair));
+	map = abi_map(size + 4096);
+	mprotect(map + size, 4096, PROT_NONE);
+	wr = (struct rdma_ep_send_wr *)(map + size) - NUM;
+	for (int i = 0; i < NUM; i++) {
+		wr[i].wr_id = i;
+		wr[i].opcode = WR_RDMA_WRITE;
+		wr[i].send_flags = i == NUM - 1 ? SEND_SIGNALED : 0;
+	}
+	good = (struct rdma_ep_cmd_post) {
+		.flags = RDMA_EP_POST_ALL, .wrs = (uintptr_t)wr, .wrs_len = NUM * sizeof(*wr),
+		.handle = pair.end[0].qp.qp, .num = NUM,
+	};
+#define EXPECT_REFUSED(_errno) ({					\
+	EXPECT_EQ(_errno, ABI(s.fd, POST_SEND, &p));			\
+	EXPECT_EQ(0, p.posted);						\
+})
+#define EXPECT_BAD(_field, _value) ({					\
+	p = good;							\
+	wr[BAD]._field = _value;					\
+	EXPECT_REFUSED(-EINVAL);					\
+	wr[BAD]._field = 0;						\
+})
+	EXPECT_BAD(num_sge, 1);
+	EXPECT_BAD(num_sge, ~0U);
+	EXPECT_BAD(inline_len, ~0U);
+	EXPECT_BAD(reserved, 1);
+	p = good;
+	p.wrs_len--;
+	EXPECT_REFUSED(-EINVAL);
+	p.wrs_len = ~0U;
+	EXPECT_REFUSED(-EFAULT);
+	p = good;
+	p.num = pair.end[0].qp.max_send_wr + 1;
+	EXPECT_REFUSED(-ENOMEM);
+	p = good;
+	p.flags = 0;
+	EXPECT_REFUSED(-E2BIG);
+	EXPECT_EQ(0, abi_poll(&s, pair.end[0].cq[0], &wc, 1));
+
+	p = good;
+	EXPECT_EQ(0, ABI(s.fd, POST_SEND, &p));
+	EXPECT_EQ(NUM, p.posted);
+	EXPECT_WC(&s, pair.end[0].cq[0], NUM - 1, WC_SUCCESS);
+	mprotect(map + size - 4096, 4096, PROT_NONE);
+	p = good;
+	EXPECT_REFUSED(-EFAULT);
+#undef EXPECT_BAD
+#undef EXPECT_REFUSED
+	abi_close(&s);
+}
+
 TEST_HARNESS_MAIN
