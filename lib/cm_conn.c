@@ -283,13 +283,13 @@ LEP_EXPORT int rdma_establish(struct rdma_cm_id *id)
 }
 
 /*
- * rdma_disconnect(3): the kernel moves the QP to the error state, or on iWARP to the
- * drained state, before it notifies the peer.
+ * rdma_disconnect(3): the kernel moves the QP to the error state, or on iWARP hardware to
+ * the drained state, before it notifies the peer.
  */
 LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 {
-	enum ibv_qp_state state = IBV_QPS_ERR;
 	struct rdma_ep_cmd_id cmd = {};
+	enum ibv_qp_state state;
 	struct ibv_qp *external;
 	struct lep_await wait;
 
@@ -297,8 +297,8 @@ LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 		return lep_forward_cm(-1, rdma_disconnect, id);
 	if (!id || !id->verbs)
 		return lep_err(EINVAL);
-	if (id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
-		state = IBV_QPS_SQD;
+	state = id->verbs->device->transport_type == IBV_TRANSPORT_IWARP ?
+		IBV_QPS_SQD : IBV_QPS_ERR;
 	external = lep_id_external_qp(lep_to_id(id));
 	if (external && lep_external_qp_set_state(external, state))
 		return -1;
@@ -309,7 +309,11 @@ LEP_EXPORT int rdma_disconnect(struct rdma_cm_id *id)
 		lep_owner_query_qp_state(&lep_to_id(id)->owner);
 		return -1;
 	}
-	lep_owner_set_qp_state(&lep_to_id(id)->owner, state);
+	/* The state is missing if the wait has failed. */
+	if (cmd.arg)
+		lep_owner_set_qp_state(&lep_to_id(id)->owner, cmd.arg);
+	else
+		lep_owner_query_qp_state(&lep_to_id(id)->owner);
 	return lep_await_finish(&wait);
 }
 

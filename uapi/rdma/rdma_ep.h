@@ -1868,7 +1868,8 @@ struct rdma_ep_cmd_resolve_addr {
  * @id: in: id
  * @arg: in: RESOLVE_ROUTE: time limit in ms. LISTEN: backlog; 0 or more than
  *	allowed takes rdma_ep_cmd_query.max_backlog. NOTIFY: enum ibv_event_type.
- *	DISCONNECT, ESTABLISH: must be 0
+ *	DISCONNECT, ESTABLISH: must be 0. out: DISCONNECT: state of the id's own QP
+ *	(enum ibv_qp_state), 0 if it has none
  * @await: in, out: the event to wait for
  *
  * RDMA_EP_IOC_RESOLVE_ROUTE leads to ROUTE_RESOLVED or ROUTE_ERROR.
@@ -1878,7 +1879,8 @@ struct rdma_ep_cmd_resolve_addr {
  * them again.
  *
  * RDMA_EP_IOC_DISCONNECT moves the id's QP to the error state, which flushes its work
- * requests, and then notifies the peer.
+ * requests (on iWARP devices except siw: to SQD), and then notifies the peer. If the
+ * wait for an event fails, @arg is not written.
  *
  * RDMA_EP_IOC_ESTABLISH completes a connection after CONNECT_RESPONSE on an id
  * without a QP of its own.

@@ -194,6 +194,10 @@ int uep_disconnect(struct uep_cmd *cmd)
 	qp = uep_conn_get_qp(id, id->id.conn_qpn);
 	ret = ep_id_disconnect(&id->id, qp);
 	ep_id_put_qp(&id->id, qp);
+	qp = ep_id_get_qp(&id->id);
+	if (qp)
+		arg->arg = READ_ONCE(qp->state);
+	ep_id_put_qp(&id->id, qp);
 	return uep_id_end(id, ret);
 }
 

@@ -343,12 +343,16 @@ TEST_F(cm, accept_twice)
 TEST_F(cm, disconnect)
 {
 	struct abi *s = &self->s;
+	struct rdma_ep_cmd_id c = {};
 	struct abi_pair p = {};
 
 	OK(abi_pair_open(s, &p));
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(s, DISCONNECT, p.listener, 0));
 	EXPECT_EQ(-EINVAL, ABI_ID_CMD(s, ESTABLISH, p.end[0].id, 0));
-	EXPECT_EQ(0, ABI_ID_CMD(s, DISCONNECT, p.end[0].id, 0));
+	/* The result is the state of the QP. */
+	c.id = p.end[0].id;
+	EXPECT_EQ(0, ABI(s->fd, DISCONNECT, &c));
+	EXPECT_EQ(QPS_ERR, c.arg);
 	EXPECT_QPS(QPS_ERR, s, p.end[0].qp.qp);
 	EXPECT_EQ(3, EXPECT_EVENT(p.end[1].channel, EV_DISCONNECTED, p.end[1].id).uid);
 	/* The answer */
