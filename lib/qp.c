@@ -291,7 +291,8 @@ LEP_EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 
 	lep_qp_attr_from_uapi(attr, &cmd.attr);
 	attr->qp_state = cmd.attr.qp_state;
-	qp->state = attr->qp_state;
+	if (attr_mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
 	if (init_attr) {
 		init_attr->qp_context = qp->qp_context;
 		init_attr->send_cq = qp->send_cq;

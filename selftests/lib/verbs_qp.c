@@ -73,6 +73,12 @@ TEST_F(qp, create)
 		if (!is_stock() || !self->iwarp)
 			EXPECT_EQ(self->attr.cap.max_inline_data, init.cap.max_inline_data);
 		EXPECT_EQ(init.cap.max_send_sge, attr.cap.max_send_sge);
+		/* A query of other attributes does not update qp->state. */
+		qp->state = IBV_QPS_SQE;
+		ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_CAP, &init));
+		EXPECT_EQ(IBV_QPS_SQE, qp->state);
+		ASSERT_EQ(0, ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CAP, &init));
+		EXPECT_EQ(attr.qp_state, qp->state);
 		EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
 		EXPECT_EQ(EBUSY, ibv_destroy_cq(self->cq));
 		EXPECT_EQ(0, ibv_destroy_qp(qp));
