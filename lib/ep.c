@@ -84,6 +84,13 @@ static int kernel_qp_type(const struct rdma_addrinfo *res)
 	}
 }
 
+/* The context is that of the id, which the kernel has resolved. pd may be NULL. */
+static bool qp_objects_fit(const struct ibv_context *context, const struct ibv_pd *pd,
+			   const struct ibv_qp_init_attr *attr)
+{
+	return (!pd || pd->context == context) && lep_qp_attr_of_context(context, attr);
+}
+
 /* One ioctl creates the id, bound or resolved, and its QP and CQs, but no XRC target QP. */
 static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 			  struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -129,7 +136,7 @@ static int create_at_once(struct lep_id *id, const struct rdma_addrinfo *res,
 	id->handle = cmd.id;
 	id->id.channel->fd = cmd.channel_fd;
 	if (lep_id_set_info(id, &cmd.info) ||
-	    (make_qp && pd && pd->context != id->id.verbs && lep_err(EINVAL))) {
+	    (make_qp && !qp_objects_fit(id->id.verbs, pd, attr) && lep_err(EINVAL))) {
 		if (make_qp)
 			lep_qp_build_undo(id->session, &cmd.qp);
 		lep_qp_build_abort(&build);
@@ -390,7 +397,7 @@ static int finish_request(struct get_request *req, struct rdma_cm_event **out,
 	}
 
 	*qp_errno = child ? cmd->qp_errno : 0;
-	if (made && pd && pd->context != child->id.verbs) {
+	if (made && !qp_objects_fit(child->id.verbs, pd, &req->attr)) {
 		lep_qp_build_undo(session, &cmd->qp);
 		made = false;
 		*qp_errno = EINVAL;

@@ -245,6 +245,8 @@ struct lep_qp_build {
 
 struct lep_qp *lep_qp_alloc(void);
 void lep_qp_free(struct lep_qp *qp);
+bool lep_qp_attr_of_context(const struct ibv_context *context,
+			    const struct ibv_qp_init_attr *attr);
 int lep_qp_build_begin(struct lep_qp_build *build, struct lep_session *session,
 		       struct rdma_ep_qp_init *init, struct ibv_pd *pd,
 		       const struct ibv_qp_init_attr *attr,

@@ -77,8 +77,8 @@ static void finish_cq(const struct rdma_ep_auto_cq *init,
 }
 
 /* True if all objects are of the context. The kernel's handles do not show that. */
-static bool of_context(const struct ibv_context *context,
-		       const struct ibv_qp_init_attr *attr)
+bool lep_qp_attr_of_context(const struct ibv_context *context,
+			    const struct ibv_qp_init_attr *attr)
 {
 	return (!attr->send_cq || attr->send_cq->context == context) &&
 	       (!attr->recv_cq || attr->recv_cq->context == context) &&
@@ -89,7 +89,8 @@ static bool of_context(const struct ibv_context *context,
  * Fill in the kernel's attributes of a new QP and allocate all its structures, so that
  * nothing can fail once the kernel has created it. ex is attr as extended attributes, or
  * NULL if they are plain ones. With make_cqs the kernel also creates the CQs that attr does
- * not name (rdma_create_qp(3)).
+ * not name (rdma_create_qp(3)). Without a PD the caller compares the contexts of the
+ * objects, once it has the context.
  */
 int lep_qp_build_begin(struct lep_qp_build *build, struct lep_session *session,
 		       struct rdma_ep_qp_init *init, struct ibv_pd *pd,
@@ -98,7 +99,7 @@ int lep_qp_build_begin(struct lep_qp_build *build, struct lep_session *session,
 {
 	memset(build, 0, sizeof(*build));
 	memset(init, 0, sizeof(*init));
-	if ((pd && (!lep_ours(pd->context) || !of_context(pd->context, attr))) ||
+	if ((pd && (!lep_ours(pd->context) || !lep_qp_attr_of_context(pd->context, attr))) ||
 	    (attr->srq && !lep_ours(attr->srq->context)))
 		return lep_err(EINVAL);
 

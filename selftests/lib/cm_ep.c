@@ -65,6 +65,41 @@ TEST_F(ep, connect_data_of_the_address)
 	rdma_destroy_event_channel(ch);
 }
 
+/* The QP of a request gets no CQ of another context. The listener is for all devices. */
+TEST_F(ep, cq_of_another_context)
+{
+	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
+	struct ibv_qp_init_attr attr;
+	struct eps *e = &self->e;
+	struct ibv_context *other;
+	struct rdma_addrinfo *res;
+	struct ibv_cq *cq;
+
+	if (is_stock())
+		SKIP(return, "the stock library passes a number to the kernel");
+	other = ASSERT_PTR(ibv_open_device(ASSERT_PTR(lib_context())->device));
+	cq = ASSERT_PTR(ibv_create_cq(other, 32, NULL, NULL, 0));
+	attr = lib_qp_attr_on(cq);
+	res = ASSERT_PTR(lib_rai(RAI_PASSIVE, 0, RDMA_PS_TCP));
+	((struct sockaddr_in *)res->ai_src_addr)->sin_addr.s_addr = INADDR_ANY;
+	ASSERT_EQ(0, rdma_create_ep(&e->listener, res, NULL, &attr));
+	rdma_freeaddrinfo(res);
+	ASSERT_EQ(0, rdma_listen(e->listener, 1));
+	ASSERT_EQ(0, eps_client(e));
+	ASSERT_EQ(0, rdma_migrate_id(e->a, ch));
+	ASSERT_EQ(0, rdma_connect(e->a, NULL));
+	EXPECT_FAILS(EINVAL, rdma_get_request(e->listener, &e->p));
+	e->p = NULL;
+	/* No QP has the CQ. The request is in the event. */
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+	ASSERT_NE(NULL, e->listener->event);
+	EXPECT_EQ(0, rdma_destroy_id(e->listener->event->id));
+	EXPECT_EQ(0, lib_event(ch, RDMA_CM_EVENT_REJECTED));
+	EXPECT_EQ(0, eps_down(e));
+	rdma_destroy_event_channel(ch);
+	EXPECT_EQ(0, ibv_close_device(other));
+}
+
 /* rdma_destroy_ep() destroys the SRQ as well. */
 TEST(destroy_with_srq)
 {

@@ -187,6 +187,7 @@ TEST_F(ep, rdma_create_ep_S12_qp_is_on_the_given_or_the_default_pd)
 
 TEST_F(ep, rdma_create_ep_S13_attributes_are_used_as_by_rdma_create_qp)
 {
+	struct ibv_context *other;
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
 
@@ -210,6 +211,36 @@ TEST_F(ep, rdma_create_ep_S13_attributes_are_used_as_by_rdma_create_qp)
 	rdma_destroy_ep(self->id);
 	self->id = NULL;
 	EXPECT_EQ(0, ibv_destroy_cq(cq));
+
+	/* All are of the id's context. (The stock library passes a number to the kernel.) */
+	if (is_stock())
+		return;
+	other = ASSERT_PTR(ibv_open_device(lib_context()->device));
+	cq = ASSERT_PTR(ibv_create_cq(other, 32, NULL, NULL, 0));
+	self->attr = lib_qp_attr_on(cq);
+	EXPECT_FAILS(EINVAL, create(self, self->active, &self->attr));
+	self->attr.send_cq = NULL;
+	EXPECT_FAILS(EINVAL, create(self, self->active, &self->attr));
+	EXPECT_TRUE(!self->attr.send_cq);
+	EXPECT_EQ(0, ibv_destroy_cq(cq));
+	EXPECT_EQ(0, ibv_close_device(other));
+}
+
+TEST_F(ep, rdma_create_ep_S13_srq_is_of_the_ids_context)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_context *other;
+	struct ibv_pd *pd;
+
+	if (is_stock())
+		SKIP(return, "the stock library passes a number to the kernel");
+	other = ASSERT_PTR(ibv_open_device(ASSERT_PTR(lib_context())->device));
+	pd = ASSERT_PTR(ibv_alloc_pd(other));
+	self->attr.srq = ASSERT_PTR(ibv_create_srq(pd, &srq_attr));
+	EXPECT_FAILS(EINVAL, create(self, self->active, &self->attr));
+	EXPECT_EQ(0, ibv_destroy_srq(self->attr.srq));
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));
+	EXPECT_EQ(0, ibv_close_device(other));
 }
 
 /* ------------------------------------------------------------------ */
