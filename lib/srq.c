@@ -95,6 +95,7 @@ LEP_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 int lep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 {
 	const uint32_t basic = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	const uint32_t tm = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
 
 	if (attr->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED)
 		return EOPNOTSUPP;
@@ -105,6 +106,8 @@ int lep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 		return attr->comp_mask & ~basic ? EOPNOTSUPP : 0;
 	case IBV_SRQT_XRC:
 		return 0;
+	case IBV_SRQT_TM:
+		return (attr->comp_mask & tm) == tm ? EOPNOTSUPP : EINVAL;
 	default:
 		return EINVAL;
 	}

@@ -16,6 +16,36 @@ static const struct {
 	{ "max_sge too large", { 8, 1000, 0 } }, { "all -1", { -1, -1, -1 } },
 };
 
+/* Tag matching: all attributes that the type needs, and without one of them */
+static void create_tm(struct ibv_context *context, struct ibv_pd *pd)
+{
+	static const struct {
+		const char *what;
+		uint32_t left_out;
+	} cases[] = {
+		{ "complete", 0 }, { "without a CQ", IBV_SRQ_INIT_ATTR_CQ },
+		{ "without tags", IBV_SRQ_INIT_ATTR_TM },
+	};
+	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+	struct ibv_srq *srq;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct ibv_srq_init_attr_ex ex = {
+			.attr = sizes[0].attr, .pd = pd, .cq = cq, .srq_type = IBV_SRQT_TM,
+			.comp_mask = (IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+				      IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM) &
+				     ~cases[i].left_out,
+			.tm_cap = { .max_num_tags = 1, .max_ops = 1 },
+		};
+
+		srq = N(ibv_create_srq_ex(context, &ex), "tag matching, %s", cases[i].what);
+		if (srq)
+			ibv_destroy_srq(srq);
+	}
+	ibv_destroy_cq(cq);
+}
+
 static void create(struct ibv_context *context, struct ibv_pd *pd)
 {
 	struct ibv_srq_init_attr attr = {};
@@ -59,6 +89,7 @@ static void create(struct ibv_context *context, struct ibv_pd *pd)
 		if (srq)
 			ibv_destroy_srq(srq);
 	}
+	create_tm(context, pd);
 	N(ibv_create_srq_ex(NULL, &ex), "context NULL");
 	N(ibv_create_srq_ex(context, NULL), "attr NULL");
 }

@@ -71,6 +71,14 @@ TEST_F(refuse, odds_and_ends)
 	struct ibv_td_init_attr td_attr = {};
 	struct ibv_td td = { .context = self->c };
 	struct ibv_ops_wr op = {}, *bad_op = NULL;
+	struct ibv_srq_init_attr_ex tm = {
+		.attr = { .max_wr = 4, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
+		.srq_type = IBV_SRQT_TM,
+		.pd = self->pd, .cq = self->cq,
+		.tm_cap = { .max_num_tags = 1, .max_ops = 1 },
+	};
 	int type;
 
 	NOT_MADE(ibv_alloc_td(self->c, &td_attr));
@@ -78,6 +86,7 @@ TEST_F(refuse, odds_and_ends)
 	NOT_MADE(ibv_alloc_parent_domain(self->c, &parent));
 	NOT_DONE(ibv_query_rt_values_ex(self->c, &values));
 	NOT_DONE(ibv_modify_qp_rate_limit(self->qp, &rate));
+	NOT_MADE(ibv_create_srq_ex(self->c, &tm));
 	NOT_DONE(ibv_post_srq_ops(self->srq, &op, &bad_op));
 	if (!is_stock())	/* stock leaves bad_op unchanged */
 		EXPECT_EQ(&op, bad_op);
