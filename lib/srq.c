@@ -96,12 +96,12 @@ int lep_srq_check_ex(const struct ibv_srq_init_attr_ex *attr)
 {
 	const uint32_t basic = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
 	const uint32_t tm = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+	enum ibv_srq_type type = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ?
+		attr->srq_type : IBV_SRQT_BASIC;
 
 	if (attr->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED)
 		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
-		return 0;
-	switch (attr->srq_type) {
+	switch (type) {
 	case IBV_SRQT_BASIC:
 		return attr->comp_mask & ~basic ? EOPNOTSUPP : 0;
 	case IBV_SRQT_XRC:

@@ -94,26 +94,32 @@ TEST_F(srq, create_and_query)
 	EXPECT_EQ(EINVAL, ibv_destroy_srq(NULL));
 }
 
-/* A CQ is an attribute of XRC SRQs. */
-TEST_F(srq, basic_srq_has_no_cq)
+static struct ibv_srq *create_with_cq(FIXTURE_DATA(srq) *self, uint32_t mask)
 {
 	struct ibv_srq_init_attr_ex attr = {
 		.attr = { .max_wr = 8, .max_sge = 1 },
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
-			     IBV_SRQ_INIT_ATTR_CQ,
+		.comp_mask = mask | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ,
 		.srq_type = IBV_SRQT_BASIC,
 		.pd = self->pd, .cq = self->cq,
 	};
+
+	return ibv_create_srq_ex(self->context, &attr);
+}
+
+/* A CQ is an attribute of XRC SRQs. An SRQ without a type is a basic one. */
+TEST_F(srq, basic_srq_has_no_cq)
+{
 	struct ibv_srq *srq;
 
 	if (is_stock()) {
-		srq = ibv_create_srq_ex(self->context, &attr);
+		srq = create_with_cq(self, IBV_SRQ_INIT_ATTR_TYPE);
 		if (srq) {
 			EXPECT_EQ(0, ibv_destroy_srq(srq));
 			SKIP(return, "this version's provider does not look at that");
 		}
 	}
-	EXPECT_FAILS_NULL(EOPNOTSUPP, ibv_create_srq_ex(self->context, &attr));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, create_with_cq(self, IBV_SRQ_INIT_ATTR_TYPE));
+	EXPECT_FAILS_NULL(EOPNOTSUPP, create_with_cq(self, 0));
 }
 
 /* P0: ibv_modify_srq */
