@@ -234,6 +234,7 @@ LEP_EXPORT int rdma_accept(struct rdma_cm_id *cm_id,
 	return lep_await_finish(&wait);
 }
 
+/* rdma_get_request(3): the id has the event of the request until it is rejected. */
 static int reject(struct rdma_cm_id *id, const void *private_data,
 		  uint8_t private_data_len, uint32_t reason)
 {
@@ -246,7 +247,11 @@ static int reject(struct rdma_cm_id *id, const void *private_data,
 		memcpy(cmd.private_data, private_data, private_data_len);
 		cmd.private_data_len = private_data_len;
 	}
-	return lep_call(lep_to_id(id)->session, REJECT, &cmd) ? -1 : 0;
+	if (lep_call(lep_to_id(id)->session, REJECT, &cmd))
+		return -1;
+	if (lep_to_id(id)->sync)
+		lep_id_drop_event(lep_to_id(id));
+	return 0;
 }
 
 /* rdma_reject(3) */
