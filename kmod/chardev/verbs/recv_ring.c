@@ -13,7 +13,7 @@
  * receive that the QP needs next until one of the QPs completes a receive. Then the ring is
  * closed and emptied in the completion handler, and with EP_CAP_RECV_RING no QP takes a second
  * receive before that. The queue's level is known from the order of the receives; only a QP
- * that has ended may have taken one that never completes (uep_recv_ring.nr_ended).
+ * that has ended may have taken one that never completes (uep_recv_ring.ended).
  *
  * A closed ring is empty, but for receives that the user has written while it was being closed,
  * and calls for. So each pull, also in a handler, is of RDMA_EP_RING_ENTRIES receives at most,
@@ -122,6 +122,17 @@ static void uep_recv_ring_pull(struct uep_srq *srq)
 		uep_recv_ring_fail(srq);
 }
 
+/* Drops the QPs whose receives are older than the latest completed one. With wq.lock */
+static void uep_recv_ring_drop_ended(struct uep_srq *srq)
+{
+	struct uep_recv_ended *e = srq->ring.ended;
+
+	while (e[0].nr && (s32)(srq->wq.latest - e[0].at) >= 0) {
+		e[0] = e[1];
+		e[1].nr = 0;
+	}
+}
+
 /* Opens the ring if that is safe, and for as many as the queue has room for. With lock */
 static void uep_recv_ring_try_open(struct uep_srq *srq)
 {
@@ -133,12 +144,11 @@ static void uep_recv_ring_try_open(struct uep_srq *srq)
 		return;
 	spin_lock(&wq->lock);
 	level = uep_wq_level(wq, &free);
-	if ((s32)(wq->latest - r->ended_at) >= 0)
-		r->nr_ended = 0;
+	uep_recv_ring_drop_ended(srq);
 	if (wq->dead || level >= r->max_wr)
 		level = 0;
 	spin_unlock(&wq->lock);
-	if (level < (u64)r->nr_qps + r->nr_ended + r->srq_limit || !free)
+	if (level < (u64)r->nr_qps + r->ended[0].nr + r->ended[1].nr + r->srq_limit || !free)
 		return;
 	WRITE_ONCE(r->mem.recv->limit, r->mem.head +
 		   min3(r->max_wr - level, free, (u32)RDMA_EP_RING_ENTRIES));
@@ -283,10 +293,15 @@ static void uep_recv_ring_unlink(struct uep_qp *qp)
 /* @nr: receives that the QP may have taken, and that never complete. Called with lock */
 static void uep_recv_ring_qp_ended(struct uep_srq *srq, u32 nr)
 {
+	struct uep_recv_ended *e = srq->ring.ended;
+
 	spin_lock(&srq->wq.lock);
-	srq->ring.ended_at = srq->wq.nr_posted;
+	uep_recv_ring_drop_ended(srq);
+	e += !!e->nr;
+	e->at = srq->wq.nr_posted;
 	spin_unlock(&srq->wq.lock);
-	srq->ring.nr_ended += nr;
+	if (check_add_overflow(e->nr, nr, &e->nr))
+		e->nr = U32_MAX;
 }
 
 /* Changes how many QPs receive from the SRQ: @change links or unlinks the QP. */

@@ -291,6 +291,15 @@ int uep_notify_cq(struct uep_cmd *cmd);
 
 /* Shared receive queues (srq.c), receives in shared memory (recv_ring.c) */
 
+/*
+ * Receives that QPs may have taken before they ended, and that never complete. The device takes
+ * receives in order, so uep_wq_level() counts these until uep_wq.latest has reached @at.
+ */
+struct uep_recv_ended {
+	u32 nr;				/* U32_MAX: or more */
+	u32 at;				/* uep_wq.nr_posted when the last of these QPs ended */
+};
+
 /* Receives that the user posts in shared memory */
 struct uep_recv_ring {
 	spinlock_t lock;		/* all but mem.index; taken in any context */
@@ -305,9 +314,14 @@ struct uep_recv_ring {
 	u32 nr_apart;			/* ... with a CQ of another SRQ's ring */
 	u32 nr_cqs;			/* CQs that have uep_cq.srq set to the SRQ */
 	u32 nr_quiet;			/* ... armed, then found empty, and not notified since */
-	/* QPs that have ended, each maybe with a receive, since request number ended_at */
-	u32 nr_ended;
-	u32 ended_at;
+	/*
+	 * Each end of a QP moves the mark @at of its element. uep_wq.latest does not reach a mark
+	 * that moves as fast as itself, as with short connections and a full queue. So the mark of
+	 * ended[0] stays: further QPs count in ended[1], which replaces ended[0] when latest has
+	 * reached that mark. A QP counts until twice the queue's receives have been used, at most.
+	 * ended[1] is empty if ended[0] is.
+	 */
+	struct uep_recv_ended ended[2];
 };
 
 struct uep_srq {

@@ -243,6 +243,28 @@ TEST_F(recv, reset_counts)
 	EXPECT_NE(0, self->r->kick);
 }
 
+/* QPs that ended before the queue's receives were posted do not count, however many there are. */
+TEST_F(recv, ring_opens_after_many_qps)
+{
+	__u64 next = 48;
+
+	OK(post(self, 48, 0, NULL));
+	for (int i = 0; i < 100; i++) {
+		OK(add_conn(self, self->srq.srq, &self->c[0]));
+		OK(send_n(self, &self->c[1], 8));
+		OK(take(self, &self->c[1], 8));
+		OK(post(self, 8, next, NULL));
+		next += 8;
+		OK(del_conn(self));
+		OK(ABI_DESTROY(&self->s, CQ, self->c[1].send_cq));
+	}
+	OK(settle(self, &self->c[0]));
+	ASSERT_EQ(0, self->r->kick);
+	ASSERT_EQ(8, put(self, 8, next));
+	OK(send_n(self, &self->c[0], 56));
+	OK(take(self, &self->c[0], 56));
+}
+
 /* A session is charged for pages of rings; later SRQs and CQs reuse them. */
 TEST_F(recv, charged)
 {
