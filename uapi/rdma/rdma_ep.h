@@ -1559,7 +1559,7 @@ struct rdma_ep_ring_recv {
  * call: the user writes it to @recv, writes @tail with release semantics, and then, after a
  * full barrier, reads @kick again. If that is not 0 then,
  * RDMA_EP_IOC_POST_SRQ_RECV is needed, with @num 0 or with more receives: it takes what is in
- * the ring first.
+ * the ring first, also if it cannot copy the others (EFAULT, E2BIG, ENOMEM).
  *
  * The kernel copies each receive once, and checks the copy as RDMA_EP_IOC_POST_SRQ_RECV
  * does. There is no errno for it any more, so a receive that may not be posted, or a @tail

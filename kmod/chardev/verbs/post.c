@@ -235,15 +235,15 @@ static u32 uep_post_opcode(const struct uep_post_buf *buf, bool send)
 	return buf->len < sizeof(*u) ? 0 : u->opcode;
 }
 
-/* POST_SRQ_RECV without receives: takes those in the SRQ's ring. */
-static int uep_post_ring(struct uep_session *s, const struct rdma_ep_cmd_post *arg)
+/* Takes the receives in an SRQ's ring. */
+static int uep_post_ring(struct uep_session *s, u32 handle)
 {
-	struct uep_srq *srq = uep_obj_lookup(s, arg->handle, RDMA_EP_OBJ_SRQ);
+	struct uep_srq *srq = uep_obj_lookup(s, handle, RDMA_EP_OBJ_SRQ);
 	int ret = -EINVAL;
 
 	if (!srq)
 		return -ENOENT;
-	if (uep_srq_has_ring(srq) && !arg->wrs_len) {
+	if (uep_srq_has_ring(srq)) {
 		ret = uep_wq_prepare(&srq->wq) ?: uep_recv_ring_close(srq);
 		uep_recv_ring_open(srq);
 	}
@@ -259,8 +259,12 @@ static int uep_post_list(struct uep_session *s, struct rdma_ep_cmd_post *arg,
 	int ret;
 
 	ret = uep_post_copy(&buf, arg);
-	if (ret)
+	if (ret) {
+		/* The user's list may begin in the ring. */
+		if (type == RDMA_EP_OBJ_SRQ)
+			uep_post_ring(s, arg->handle);
 		return ret;
+	}
 	ret = -ENOENT;
 	obj = uep_obj_lookup(s, arg->handle, type);
 	if (!obj)
@@ -293,8 +297,9 @@ static int uep_post(struct uep_cmd *cmd, enum rdma_ep_obj_type type, bool send)
 	int ret;
 
 	arg->posted = 0;
-	ret = !arg->num && type == RDMA_EP_OBJ_SRQ ? uep_post_ring(cmd->s, arg) :
-	      uep_post_list(cmd->s, arg, type, send);
+	/* POST_SRQ_RECV without receives */
+	ret = !arg->num && !arg->wrs_len && type == RDMA_EP_OBJ_SRQ ?
+	      uep_post_ring(cmd->s, arg->handle) : uep_post_list(cmd->s, arg, type, send);
 	/* Not put_user(): abi_fail lets copies fail. */
 	return copy_to_user(&uarg->posted, &arg->posted, sizeof(arg->posted)) ? -EFAULT : ret;
 }

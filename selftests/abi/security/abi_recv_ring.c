@@ -243,6 +243,29 @@ TEST_F(recv, reset_counts)
 	EXPECT_NE(0, self->r->kick);
 }
 
+/* Receives in a closed ring are taken also if the kernel cannot copy the list behind them. */
+TEST_F(recv, list_not_copied)
+{
+	struct rdma_ep_cmd_post p = { .wrs_len = 32, .handle = self->srq.srq, .num = 1 };
+	struct rdma_ep_ring_recv recv;
+
+	OK(open_ring(self));
+	OK(send_n(self, &self->c[0], 1));
+	ASSERT_NE(0, self->r->kick);
+	recv = recv_of(self, 16);
+	put_one(self, &recv);
+	EXPECT_EQ(-EFAULT, ABI(self->s.fd, POST_SRQ_RECV, &p));
+	EXPECT_EQ(0, p.posted);
+	EXPECT_EQ(1, self->r->head);
+	recv = recv_of(self, 17);
+	put_one(self, &recv);
+	p.wrs_len = -1;
+	EXPECT_EQ(-E2BIG, ABI(self->s.fd, POST_SRQ_RECV, &p));
+	EXPECT_EQ(2, self->r->head);
+	OK(send_n(self, &self->c[0], 17));
+	OK(take(self, &self->c[0], 18));
+}
+
 /* QPs that ended before the queue's receives were posted do not count, however many there are. */
 TEST_F(recv, ring_opens_after_many_qps)
 {
