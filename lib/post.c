@@ -290,10 +290,15 @@ int lep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 	int ret;
 
 	wr = lep_recv_ring_post(lep_to_srq(srq), wr, &call);
-	if (wr)
-		return post(lep_to_ctx(srq->context)->session,
-			    RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, NULL,
-			    (struct wr *)wr, (struct wr **)bad_wr, recv_len, recv_pack);
+	if (wr) {
+		ret = post(lep_to_ctx(srq->context)->session,
+			   RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, NULL,
+			   (struct wr *)wr, (struct wr **)bad_wr, recv_len, recv_pack);
+		/* post() makes no call for a request that it cannot encode. */
+		if (ret && call)
+			lep_ctx_call(srq->context, POST_SRQ_RECV, &cmd);
+		return ret;
+	}
 	ret = call ? lep_ctx_call(srq->context, POST_SRQ_RECV, &cmd) : 0;
 	if (bad_wr)
 		*bad_wr = ret ? first : NULL;

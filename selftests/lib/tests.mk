@@ -15,6 +15,8 @@ LIB_PROGS += $(addprefix page_,rdma_create_id rdma_create_ep rdma_create_qp \
 STOCK_PROGS := $(addsuffix .stock,$(LIB_PROGS))
 # Tests of functions that the stock libraries of the oldest suite lack.
 LIB_PROGS += cm_newer verbs_newer
+# A test of memory that only this library shares with the kernel.
+LIB_PROGS += verbs_srq_ring
 # Tests of functions that only this library has.
 HANDOVER_PROGS := cm_handover cm_handover_server cm_adopt
 LIB_PROGS += $(HANDOVER_PROGS)
