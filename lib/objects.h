@@ -153,7 +153,17 @@ struct lep_srq *lep_srq_alloc(void);
 void lep_srq_free(struct lep_srq *srq);
 void lep_srq_fill(struct lep_srq *srq, struct ibv_context *context, struct ibv_pd *pd,
 		  void *srq_context, uint32_t handle, uint32_t ring);
-struct ibv_recv_wr *lep_recv_ring_post(struct lep_srq *srq, struct ibv_recv_wr *wr, bool *call);
+
+/* The beginning of a list, in an SRQ's ring */
+struct lep_ring_list {
+	uint32_t first;		/* number of its first receive there, modulo 2^32 */
+	uint32_t num;
+	bool call;		/* the kernel has to be called for them */
+};
+
+struct ibv_recv_wr *lep_recv_ring_post(struct lep_srq *srq, struct ibv_recv_wr *wr,
+				       struct lep_ring_list *list);
+uint32_t lep_recv_ring_taken(const struct lep_srq *srq, const struct lep_ring_list *list);
 struct ibv_srq *lep_srq_create(struct ibv_context *context, struct ibv_pd *pd,
 			       uint32_t id, void *srq_context,
 			       struct ibv_srq_attr *attr,

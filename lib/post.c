@@ -280,27 +280,44 @@ int lep_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		    recv_len, recv_pack);
 }
 
+/*
+ * Calls the kernel for the beginning of a list, which is in the ring. @ret and *@bad_wr are the
+ * result for the rest of the list. A receive that the kernel refuses in the ring comes before: it
+ * and those behind it are lost.
+ */
+static int call_for_ring(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			 const struct lep_ring_list *list, int ret, struct ibv_recv_wr **bad_wr)
+{
+	struct rdma_ep_cmd_post cmd = { .handle = srq->handle };
+	int error = lep_ctx_call(srq->context, POST_SRQ_RECV, &cmd);
+	uint32_t taken = lep_recv_ring_taken(lep_to_srq(srq), list);
+
+	if (!error || taken == list->num)
+		return ret;
+	while (taken--)
+		wr = wr->next;
+	if (bad_wr)
+		*bad_wr = wr;
+	return error;
+}
+
 /* ibv_post_srq_recv(3) */
 int lep_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad_wr)
 {
-	struct rdma_ep_cmd_post cmd = { .handle = srq->handle };
-	struct ibv_recv_wr *first = wr;
-	bool call;
-	int ret;
+	struct lep_ring_list list;
+	struct ibv_recv_wr *left = lep_recv_ring_post(lep_to_srq(srq), wr, &list);
+	bool call = list.call;
+	int ret = 0;
 
-	wr = lep_recv_ring_post(lep_to_srq(srq), wr, &call);
-	if (wr) {
-		ret = post(lep_to_ctx(srq->context)->session,
-			   RDMA_EP_IOC_POST_SRQ_RECV, srq->handle, NULL,
-			   (struct wr *)wr, (struct wr **)bad_wr, recv_len, recv_pack);
-		/* post() makes no call for a request that it cannot encode. */
-		if (ret && call)
-			lep_ctx_call(srq->context, POST_SRQ_RECV, &cmd);
-		return ret;
+	if (left) {
+		ret = post(lep_to_ctx(srq->context)->session, RDMA_EP_IOC_POST_SRQ_RECV,
+			   srq->handle, NULL, (struct wr *)left, (struct wr **)bad_wr,
+			   recv_len, recv_pack);
+		/* post() may have made no call, or one that failed before it took these. */
+		call = ret && lep_recv_ring_taken(lep_to_srq(srq), &list) < list.num;
+	} else if (bad_wr) {
+		*bad_wr = NULL;
 	}
-	ret = call ? lep_ctx_call(srq->context, POST_SRQ_RECV, &cmd) : 0;
-	if (bad_wr)
-		*bad_wr = ret ? first : NULL;
-	return ret;
+	return call ? call_for_ring(srq, wr, &list, ret, bad_wr) : ret;
 }

@@ -48,25 +48,42 @@ static struct ibv_recv_wr *fill(struct rdma_ep_recv_ring *ring, struct ibv_recv_
 }
 
 /*
- * Posts receives of a list without a system call. Returns the first one that has to be posted by
- * the kernel, or NULL. *call: the kernel has to be called also for those before
+ * Posts receives of a list without a system call, and describes them in @list. Returns the first
+ * one that has to be posted by the kernel, or NULL
  */
-struct ibv_recv_wr *lep_recv_ring_post(struct lep_srq *srq, struct ibv_recv_wr *wr, bool *call)
+struct ibv_recv_wr *lep_recv_ring_post(struct lep_srq *srq, struct ibv_recv_wr *wr,
+				       struct lep_ring_list *list)
 {
 	struct rdma_ep_recv_ring *ring = srq->ring;
-	struct ibv_recv_wr *left;
 
-	*call = false;
+	list->num = 0;
+	list->call = false;
 	/* A fork()ed child does not have the memory of the ring. */
 	if (!ring || lep_inherited(lep_to_ctx(srq->srq.context)->session) || kick(ring))
 		return wr;
 	pthread_mutex_lock(&srq->ring_lock);
-	left = fill(ring, wr);
+	list->first = ring->tail;
+	wr = fill(ring, wr);
+	list->num = ring->tail - list->first;
 	pthread_mutex_unlock(&srq->ring_lock);
-	if (left == wr)
+	if (!list->num)
 		return wr;
 	/* The kernel sets kick, and then reads the tail. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	*call = kick(ring);
-	return left;
+	list->call = kick(ring);
+	return wr;
+}
+
+/* How many receives of the list the kernel has taken from the ring */
+uint32_t lep_recv_ring_taken(const struct lep_srq *srq, const struct lep_ring_list *list)
+{
+	int32_t taken;
+
+	if (!list->num)
+		return 0;
+	/* Negative: the kernel has not taken all those before */
+	taken = __atomic_load_n(&srq->ring->head, __ATOMIC_ACQUIRE) - list->first;
+	if (taken < 0)
+		return 0;
+	return (uint32_t)taken < list->num ? (uint32_t)taken : list->num;
 }

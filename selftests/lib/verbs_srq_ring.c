@@ -18,7 +18,8 @@
 
 #define MAX_WR	128
 #define FIRST	4			/* receives on the queue before each list */
-#define LIST	2
+#define LIST	40			/* more than the ring takes */
+#define IN_RING	RDMA_EP_RING_ENTRIES
 
 static bool has_ring;			/* the latest SRQ */
 static int posts;			/* calls that post to an SRQ */
@@ -63,7 +64,7 @@ FIXTURE(ring) {
 	struct pair p;
 	struct ibv_srq *srq;
 	struct ibv_mr *mr;
-	struct ibv_sge sge;
+	struct ibv_sge sge[3], wrong;
 	struct ibv_recv_wr wr[LIST], *bad;
 	char buf[64];
 };
@@ -75,7 +76,7 @@ static struct ibv_recv_wr *list(FIXTURE_DATA(ring) *self, int n)
 
 	for (i = 0; i < n; i++)
 		self->wr[i] = (struct ibv_recv_wr) {
-			FIRST + i, i + 1 < n ? &self->wr[i + 1] : NULL, &self->sge, 1,
+			FIRST + i, i + 1 < n ? &self->wr[i + 1] : NULL, self->sge, 1,
 		};
 	self->bad = NULL;
 	posts = 0;
@@ -84,10 +85,10 @@ static struct ibv_recv_wr *list(FIXTURE_DATA(ring) *self, int n)
 
 FIXTURE_SETUP(ring)
 {
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = MAX_WR, .max_sge = 1 } };
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = MAX_WR, .max_sge = 3 } };
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 	struct pair *p = &self->p;
-	struct ibv_recv_wr wr = { .sg_list = &self->sge, .num_sge = 1 }, *bad;
+	struct ibv_recv_wr wr = { .sg_list = self->sge, .num_sge = 1 }, *bad;
 	struct ibv_wc wc;
 
 	ASSERT_EQ(0, pair_client(p));
@@ -99,14 +100,17 @@ FIXTURE_SETUP(ring)
 	ASSERT_EQ(0, pair_accept(p));
 	self->srq = p->p->srq;
 	self->mr = ASSERT_PTR(rdma_reg_msgs(p->p, self->buf, sizeof(self->buf)));
-	self->sge = (struct ibv_sge) { (uintptr_t)self->buf, 8, self->mr->lkey };
+	for (int i = 0; i < 3; i++)
+		self->sge[i] = (struct ibv_sge) { (uintptr_t)self->buf, 8, self->mr->lkey };
+	self->wrong = self->sge[0];
+	self->wrong.lkey ^= 0x55500;
 
 	sender = p->a;
 	trapped = 0;
 	trap = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		    -1, 0);
 	ASSERT_NE(MAP_FAILED, trap);
-	*trap = self->sge;
+	*trap = self->sge[0];
 	ASSERT_EQ(0, sigaction(SIGSEGV, &action, NULL));
 
 	/* The kernel opens the ring when the queue has receives and the CQ is found empty. */
@@ -133,6 +137,34 @@ static void set_trap(const struct ibv_sge *sge)
 	mprotect(trap, getpagesize(), PROT_NONE);
 }
 
+/* The first @n receives of the list are posted. */
+static int receive(FIXTURE_DATA(ring) *self, int n)
+{
+	struct ibv_wc wc;
+	int i;
+
+	for (i = 0; i < FIRST + n; i++) {
+		if (i >= trapped)
+			DO(lib_send(self->p.a, "x", 1));
+		wc = lib_next_wc(self->p.p->recv_cq);
+		DO(wc.status != IBV_WC_SUCCESS || wc.wr_id != i);
+	}
+	return 0;
+}
+
+/* The kernel refused a receive in the ring. */
+static int srq_failed(FIXTURE_DATA(ring) *self)
+{
+	struct ibv_context *context = self->srq->context;
+	struct ibv_async_event event;
+
+	DO(!lib_readable(context->async_fd, WAIT_MS));
+	DO(ibv_get_async_event(context, &event));
+	ibv_ack_async_event(&event);
+	DO(event.event_type != IBV_EVENT_SRQ_ERR || event.element.srq != self->srq);
+	return 0;
+}
+
 /* The rest of the list makes no call, but the ring has been closed: the library calls for it. */
 TEST_F(ring, closed_ring_is_taken_if_the_rest_makes_no_call)
 {
@@ -140,7 +172,7 @@ TEST_F(ring, closed_ring_is_taken_if_the_rest_makes_no_call)
 
 	wr[0].sg_list = trap;
 	wr[1].num_sge = -1;
-	set_trap(&self->sge);
+	set_trap(&self->sge[0]);
 	EXPECT_EQ(EINVAL, ibv_post_srq_recv(self->srq, wr, &self->bad));
 	EXPECT_EQ(1, trapped);
 	EXPECT_EQ(1, posts);
@@ -150,6 +182,56 @@ TEST_F(ring, closed_ring_is_taken_if_the_rest_makes_no_call)
 		ASSERT_EQ(0, lib_send(self->p.a, "x", 1));
 	for (int i = 0; i < FIRST + 1; i++)
 		EXPECT_WC(self->p.p->recv_cq, i, IBV_WC_SUCCESS);
+}
+
+/* The rest of a list shows that one in the ring is refused. */
+TEST_F(ring, bad_wr_is_refused_one_in_the_ring)
+{
+	struct ibv_recv_wr *wr = list(self, LIST);
+
+	wr[5].sg_list = &self->wrong;
+	EXPECT_EQ(EINVAL, ibv_post_srq_recv(self->srq, wr, &self->bad));
+	EXPECT_EQ(&wr[5], self->bad);
+	EXPECT_EQ(0, srq_failed(self));
+	EXPECT_EQ(0, receive(self, 5));
+}
+
+TEST_F(ring, bad_wr_is_the_first_of_two_refused_ones)
+{
+	struct ibv_recv_wr *wr = list(self, 2);
+
+	wr[0].sg_list = &self->wrong;
+	wr[1].num_sge = 3;		/* does not fit into the ring */
+	EXPECT_EQ(EINVAL, ibv_post_srq_recv(self->srq, wr, &self->bad));
+	EXPECT_EQ(&wr[0], self->bad);
+	EXPECT_EQ(0, srq_failed(self));
+	EXPECT_EQ(0, receive(self, 0));
+}
+
+/* The whole list is in the ring when a call for it fails. */
+TEST_F(ring, bad_wr_is_behind_those_that_are_posted)
+{
+	struct ibv_recv_wr *wr = list(self, 8);
+
+	wr[7].sg_list = trap;
+	set_trap(&self->wrong);
+	EXPECT_EQ(EINVAL, ibv_post_srq_recv(self->srq, wr, &self->bad));
+	EXPECT_EQ(1, trapped);
+	EXPECT_EQ(&wr[7], self->bad);
+	EXPECT_EQ(0, srq_failed(self));
+	EXPECT_EQ(0, receive(self, 7));
+}
+
+/* The ring's part is posted, and one of the rest is refused. */
+TEST_F(ring, bad_wr_is_refused_one_of_the_rest)
+{
+	struct ibv_recv_wr *wr = list(self, LIST);
+
+	wr[IN_RING + 2].sg_list = &self->wrong;
+	EXPECT_EQ(EINVAL, ibv_post_srq_recv(self->srq, wr, &self->bad));
+	EXPECT_EQ(&wr[IN_RING + 2], self->bad);
+	EXPECT_TRUE(lib_quiet(self->srq->context->async_fd));
+	EXPECT_EQ(0, receive(self, IN_RING + 2));
 }
 
 TEST_HARNESS_MAIN
