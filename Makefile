@@ -54,7 +54,7 @@ install-lib: lib tools
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 	install -d $(INCDIR)/rdma $(INCDIR)/rdma_ep/kernel
 	install -m 644 uapi/rdma/rdma_ep.h lib/include/rdma/rdma_ep_handover.h $(INCDIR)/rdma/
-	$(foreach h,$(wildcard kmod/include/*.h),\
+	set -e; $(foreach h,$(wildcard kmod/include/*.h),\
 		install -m 644 $(h) $(INCDIR)/rdma_ep/kernel/;)
 	$(if $(DESTDIR),,ldconfig)
 
@@ -71,7 +71,8 @@ uninstall:
 	rm -rf $(INCDIR)/rdma_ep $(DEVDIR)
 	$(MAKE) -C lib uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
 	$(MAKE) -C tools uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
-	$(if $(DESTDIR),,depmod $(KVER); ldconfig)
+	$(if $(DESTDIR),,depmod $(KVER))
+	$(if $(DESTDIR),,ldconfig)
 
 # Of every kernel and device what says the most, or one of them in full.
 check:
