@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Checks what of the rig and of the Makefiles needs neither a guest nor a build. "rig selftest" has
-# the checks that need a guest.
+# Checks the parts of the rig and of the Makefiles that need neither a guest nor a build. "rig
+# selftest" has the checks that need a guest.
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
@@ -58,5 +58,92 @@ script=$(make -s -C "$TOP/selftests" list TEST_GEN_PROGS= | sed -n 's,^\(clients
 installs "the installation of test scripts" "$script" -C "$TOP/selftests" install-scripts
 installs "the installation of files of tests" /one.file -C "$TOP/selftests" install-scripts \
 	TEST_FILES='clients/one.file clients/other.file'
+
+# ---- the cache: a made-up one
+
+# Runs a command with the functions of the rig, and these.
+cat > "$WORK/rig" <<'END'
+. "$TOP/selftests/vm/common.sh"
+for part in host-packages chroot rootfs extras qemu kernel initramfs accel sources build boot report \
+		cell cache deb; do
+	. "$VM_DIR/$part.sh"
+done
+
+# tree_make KVER GCC PERL: a tree with nothing in it but the versions of its packages
+tree_make()
+{
+	local package
+	TREE=$SUITE_DIR/rootfs-$(rootfs_key)
+	mkdir -p "$TREE/rig" "$TREE/var/lib/dpkg/"{info,updates}
+	echo "$1" > "$TREE/rig/kver"
+	for package in "gcc $2" "linux-image-amd64 6.12.1" "perl $3"; do
+		printf '%s\n' "Package: ${package% *}" "Status: install ok installed" \
+			"Architecture: amd64" "Version: ${package#* }" "Maintainer: x" \
+			"Description: x" ""
+	done > "$TREE/var/lib/dpkg/status"
+}
+
+# tree_names: prints "NAME PATH" of everything that is made from the tree, "= NAME PATH" of the rest
+tree_names()
+{
+	source_hash() { echo source; }
+	TREE=$SUITE_DIR/rootfs-$(rootfs_key)
+	tree_id
+	kernel_paths
+	extras_paths
+	siw_paths
+	initramfs_paths
+	build_paths
+	stage_paths
+	printf '%s\n' "extras $EXTRAS" "siw $SIW" "initramfs $INITRAMFS" "build $BUILD_DIR" \
+		"stage $STAGE" "lint $(layer_path lint codespell)"
+	"$VM_DIR/build-kernels.sh" --paths | grep -E "/$SUITE-[0-9a-f]{12}-" | sed 's/^/kernels /'
+	KERNEL=debug
+	kernel_paths
+	printf '= %s\n' "rootfs $TREE" "kernel $KERNEL_ROOT"
+}
+
+# tree_again: makes a tree, beside an image that is left of an earlier one, and prints the image
+tree_again()
+{
+	rootfs_sources() { echo deb; }
+	rootfs_make() { mkdir "$1"; }
+	TREE=$SUITE_DIR/rootfs-again
+	touch "$TREE.img"
+	rootfs_build "$TREE"
+	[[ -d $TREE ]] || echo "there is no tree"
+	ls "$TREE.img" 2>/dev/null
+	rm -rf "$TREE" "$TREE.img" "$SUITE_DIR/rootfs.log"
+}
+
+"$@"
+END
+
+in_rig()
+{
+	env TOP="$TOP" CACHE="$WORK/cache" SUITE=trixie KERNEL='' PARTS='modules lib selftests' \
+		STOCK='' bash "$WORK/rig" "$@"
+}
+
+in_rig tree_make 6.12.1-amd64 14.2 5.40
+in_rig tree_names > "$WORK/names"
+{
+	[[ $(wc -l < "$WORK/names") == 9 ]] || { echo "these are not all names:"; cat "$WORK/names"; }
+	in_rig tree_names | diff "$WORK/names" - || echo "not the same for the same tree"
+	for kver in 6.12.1-amd64 6.12.2-amd64; do
+		in_rig tree_make "$kver" 14.2 5.41
+		in_rig tree_names > "$WORK/names.new"
+		grep -v '^=' "$WORK/names" | grep -xFf - "$WORK/names.new" |
+			sed 's/^/the same with other packages: /'
+		[[ $kver != 6.12.1-amd64 ]] ||
+			diff <(grep '^=' "$WORK/names") <(grep '^=' "$WORK/names.new") ||
+			echo "other packages rename the tree, or the kernel"
+		cp "$WORK/names.new" "$WORK/names"
+	done
+} > "$WORK/bad" 2>&1
+result "names of things made from a tree change with its packages" "$WORK/bad"
+
+in_rig tree_again > "$WORK/bad"
+result "no image of an earlier tree is left" "$WORK/bad"
 
 finish_checks

@@ -8,6 +8,9 @@
 #
 # Each kernel has a layer over a suite's tree, which is kept; FRESH=1 makes it again, with the
 # current packages of the archive.
+#
+# build-kernels.sh --paths: prints the paths of all kernels of the list in the cache: "NAME", which
+# has several suffixes, and the layer
 
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -132,7 +135,8 @@ kernel_layer()
 	local layer=$1
 	shift
 	[[ ! -d $layer ]] || return 0
-	rm -rf --one-file-system "$layer.new"
+	# Objects of the source were compiled with the headers of an earlier layer.
+	rm -rf --one-file-system "$layer.new" "$CACHE/kernels/$1.src"
 	mkdir -p "$layer.new"/{upper,overlay} &&
 	TREE_LAYER=$layer.new in_tree "$TREE" -- bash -c "
 		$(declare -f headers_in_tree); headers_in_tree \"\$@\"" - "${@:2}" &&
@@ -156,10 +160,10 @@ build_kernel()
 	[[ $name == *-ofed || $3 != linux-headers-amd64 ]] || boot_kernel "$name" "$layer" "$src"
 }
 
-# layer_of NAME: prints its layer, named after the tree and headers_in_tree()
+# layer_of NAME: prints its layer, named after the tree's contents and headers_in_tree()
 layer_of()
 {
-	echo "$CACHE/kernels/$1-${TREE##*-}-$(declare -f headers_in_tree | sha256sum | cut -c1-6)"
+	echo "$CACHE/kernels/$1-$TREE_ID-$(declare -f headers_in_tree | sha256sum | cut -c1-6)"
 }
 
 # boot_kernel NAME LAYER SRC: boots the kernel and runs rping.sh
@@ -181,6 +185,23 @@ boot_kernel()
 		"cd $GUEST_TESTS && exec ./clients/rping.sh" > "$RESULTS_TMP/job"
 	guest_run "$RESULTS_TMP" && show_splats "$RESULTS_TMP"
 }
+
+# Prints the paths of all kernels whose tree there is.
+kernels_paths()
+{
+	local name SUITE SUITE_DIR TREE TREE_ID
+	while read -r name SUITE _; do
+		[[ $name && $name != \#* ]] || continue
+		SUITE_DIR=$CACHE/$SUITE
+		TREE=$SUITE_DIR/rootfs-$(rootfs_key)
+		echo "$CACHE/kernels/$name"
+		[[ -d $TREE ]] || continue
+		tree_id
+		layer_of "$name"
+	done < "$KERNELS"
+}
+
+[[ ${1:-} != --paths ]] || { kernels_paths; exit; }
 
 need_root
 host_packages

@@ -4,6 +4,12 @@
 # Builds module, library and selftests inside the suite's tree, and installs them into a stage: a
 # directory that the guest mounts over the tree, so that all files have their real paths.
 
+# Sets SIW, the directory of siw.
+siw_paths()
+{
+	SIW=$SUITE_DIR/siw-$TREE_ID
+}
+
 # Debian's kernels have no siw, the software iWARP device, but their source has. It does not depend
 # on this checkout: built once per tree.
 siw_build()
@@ -40,10 +46,10 @@ build_in_tree()
 	cp -r "$src/selftests/vm/guest" "$stage/rig/" &&
 	cp "$TREE/rig/kver" "$stage/rig/" || return 1
 
-	local siw=$SUITE_DIR/siw-${TREE##*-}
 	if [[ -z $KERNEL ]]; then
-		with_lock "$siw.lock" siw_build "$siw" &&
-		cp "$siw/siw.ko" "$stage/usr/lib/modules/$KVER/updates/" ||
+		siw_paths
+		with_lock "$SIW.lock" siw_build "$SIW" &&
+		cp "$SIW/siw.ko" "$stage/usr/lib/modules/$KVER/updates/" ||
 			return 1
 	fi
 
@@ -131,19 +137,24 @@ build_stage()
 	mv "$tmp" "$stage"
 }
 
-# Sets BUILD_DIR: one for each checkout and kernel, to reuse objects.
+# Sets BUILD_DIR: one for each checkout, tree and kernel, to reuse objects.
 build_paths()
 {
-	BUILD_DIR=$SUITE_DIR/build-$(echo "$KERNEL_ROOT $TOP" | sha256sum | cut -c1-12)
+	BUILD_DIR=$SUITE_DIR/build-$(echo "$KERNEL_ROOT $TREE_ID $TOP" | sha256sum | cut -c1-12)
+}
+
+# Sets STAGE.
+stage_paths()
+{
+	STAGE=$SUITE_DIR/stage-$(source_hash)-$(
+		echo "$KERNEL_ROOT $TREE_ID $PARTS $STOCK" | sha256sum | cut -c1-6)
 }
 
 # Sets STAGE: the stage of the current source, built if necessary.
 build()
 {
-	local key
 	build_paths
-	key=$(source_hash)-$(echo "$KERNEL_ROOT $PARTS $STOCK" | sha256sum | cut -c1-6)
-	STAGE=$SUITE_DIR/stage-$key
+	stage_paths
 	if [[ -d $STAGE ]]; then
 		touch "$STAGE" "$STAGE.img"
 		say "build: unchanged sources, reusing $(basename "$STAGE")"

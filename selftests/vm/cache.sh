@@ -9,15 +9,17 @@
 # need that tree.
 cache_used()
 {
-	local SUITE SUITE_DIR TREE KERNEL
+	local SUITE SUITE_DIR TREE TREE_ID KERNEL
 	while read -r SUITE; do
 		SUITE_DIR=$CACHE/$SUITE
 		TREE=$SUITE_DIR/rootfs-$(rootfs_key)
 		printf '%s\n' "$TREE" "$TREE.img"
+		[[ -d $TREE ]] || continue
+		tree_id
 		KERNEL='' extras_paths
 		[[ -z $EXTRAS ]] || echo "$EXTRAS"
-		[[ -d $TREE ]] || continue
-		echo "$SUITE_DIR/siw-${TREE##*-}"
+		siw_paths
+		echo "$SIW"
 		for KERNEL in '' $(awk -v s="$SUITE" '$1 == s && $3 ~ /[a-z]/ { print $3 }' \
 				"$VM_DIR/cells.all" | sort -u); do
 			kernel_paths

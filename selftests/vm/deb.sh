@@ -30,14 +30,20 @@ layer_make()
 	return "$rc"
 }
 
+# layer_path NAME ARGS...: prints the directory of a layer
+layer_path()
+{
+	echo "$SUITE_DIR/$1-$({
+		echo "$TREE $TREE_ID ${TREE_BELOW:-} $*"
+		cat "$VM_DIR/deb-in-tree"
+	} | sha256sum | cut -c1-12)"
+}
+
 # layer NAME ARGS...: makes a layer if necessary, and sets LAYER, its upper directory
 layer()
 {
 	local dir
-	dir=$SUITE_DIR/$1-$({
-		echo "$TREE ${TREE_BELOW:-} $*"
-		cat "$VM_DIR/deb-in-tree"
-	} | sha256sum | cut -c1-12)
+	dir=$(layer_path "$@")
 	[[ -d $dir ]] ||
 		step "$1 of Debian $SUITE" \
 			with_lock "$SUITE_DIR/$1.lock" layer_make "$dir" "$@" ||

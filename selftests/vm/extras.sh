@@ -46,7 +46,7 @@ extras_paths()
 	EXTRAS=''
 	[[ -z $KERNEL && ${packages[*]:-} ]] || return 0
 	EXTRAS=$SUITE_DIR/extras-$({
-		echo "$TREE ${packages[*]}"
+		echo "$TREE $TREE_ID ${packages[*]}"
 		declare -f extras_make
 	} | sha256sum | cut -c1-12).img
 }

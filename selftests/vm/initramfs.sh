@@ -57,7 +57,7 @@ initramfs_paths()
 {
 	local key
 	key=$({
-		echo "$KERNEL_ROOT ${INITRAMFS_OPTIONAL[*]} ${INITRAMFS_MODULES[*]}"
+		echo "$KERNEL_ROOT $TREE_ID ${INITRAMFS_OPTIONAL[*]} ${INITRAMFS_MODULES[*]}"
 		declare -f initramfs_build
 		cat "$VM_DIR/guest/initramfs-init"
 	} | sha256sum | cut -c1-12)

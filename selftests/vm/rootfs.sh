@@ -162,7 +162,8 @@ rootfs_build()
 		rm -rf --one-file-system "$tmp"
 		return "$rc"
 	fi
-	# A tree is complete once it has this name.
+	# The image of a removed tree may be left. A tree is complete once it has this name.
+	rm -f "$tree.img"
 	mv "$tmp" "$tree"
 }
 
@@ -171,7 +172,15 @@ rootfs_image()
 	[[ -f $1.img ]] || image_of "$1" "$1.img"
 }
 
-# Sets TREE, and builds it if necessary. $TREE.img is for guests.
+# Sets TREE_ID, a hash of the kernel and of the versions of all packages. A tree that is made again
+# keeps its name, with later versions in it: the names of things made from a tree have TREE_ID.
+tree_id()
+{
+	TREE_ID=$(cat "$TREE/rig/kver" "$TREE/var/lib/dpkg/status" | sha256sum | cut -c1-12) ||
+		die "no complete tree: $TREE"
+}
+
+# Sets TREE and TREE_ID, and builds the tree if necessary. $TREE.img is for guests.
 rootfs()
 {
 	TREE=$SUITE_DIR/rootfs-$(rootfs_key)
@@ -180,6 +189,7 @@ rootfs()
 			with_lock "$SUITE_DIR/rootfs.lock" rootfs_build "$TREE" ||
 			die "no root file system, log: $SUITE_DIR/rootfs.log"
 	fi
+	tree_id
 	[[ -f $TREE.img ]] ||
 		with_lock "$SUITE_DIR/rootfs.lock" rootfs_image "$TREE" ||
 		die "no image of the root file system"
