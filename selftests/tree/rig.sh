@@ -116,6 +116,71 @@ tree_again()
 	rm -rf "$TREE" "$TREE.img" "$SUITE_DIR/rootfs.log"
 }
 
+# entry PATH SUFFIX...: an entry of the cache and its further files
+entry()
+{
+	local path=$1
+	shift
+	mkdir -p "$path"
+	((!$#)) || touch "${@/#/$path}"
+}
+
+# cache_make: entries that this checkout uses, and the same with other hashes; work that was killed,
+# and work that is under way
+cache_make()
+{
+	local SUITE name path kernels=$CACHE/kernels
+	layer_make() { mkdir -p "$1"; }
+	for SUITE in sid trixie; do
+		SUITE_DIR=$CACHE/$SUITE
+		KERNEL=''
+		tree_make 6.12.1-amd64 14.2 5.40
+		touch "$TREE.img" "$SUITE_DIR/rootfs.log" "$SUITE_DIR/rootfs.lock"
+		tree_names > "$CACHE/names" 2>/dev/null
+		entry "$SIW"
+		touch "$INITRAMFS" "$EXTRAS" "${EXTRAS%.img}.log"
+		entry "$BUILD_DIR" .files .lock
+		[[ $SUITE != sid ]] || entry "$KERNEL_ROOT" .log
+		layer lint "${LINT_TOOLS[@]}" 2>/dev/null
+		deb_layers 2>/dev/null
+		entry "$kernels/$SUITE.src" .files
+		entry "$kernels/$SUITE.results"
+		touch "$kernels/$SUITE".{imports,log,lock}
+	done
+	"$VM_DIR/build-kernels.sh" --paths | grep -E '/(sid|trixie)-[0-9a-f]{12}-' | xargs mkdir -p
+	entry "$SUITE_DIR/results-abcdef"
+	entry "$CACHE/trixie/stage-1-2.new.$LIVE"
+	find "$CACHE" -mindepth 1 -maxdepth 2 | sort > "$CACHE/../used"
+
+	for name in rootfs siw build lint archive tools kernel-debug stage; do
+		entry "$CACHE/trixie/$name-000000000000" .img .log .files
+		entry "$CACHE/trixie/$name-000000000000.new.$DEAD"
+	done
+	touch "$CACHE"/trixie/{extras,initramfs}-000000000000.{img,log,"img.new.$DEAD"}
+	touch "$CACHE/trixie/stage-1-3.log" "$TREE.img.new.$DEAD" \
+		"$CACHE/trixie/rootfs-000000000000.new.$DEAD.list"
+	entry "$CACHE/trixie/kernel-debug-111111111111.work.$DEAD"
+	entry "$CACHE/forky/rootfs-000000000000" .img
+	entry "$kernels/trixie-000000000000-abcdef"
+	entry "$kernels/trixie-000000000000-abcdef.new"
+	entry "$kernels/other.src" .files
+	touch "$kernels"/other.{imports,log}
+	for path in "$CACHE"/trixie/{results,work}-ghijkl "$CACHE/trixie/deb-src.$DEAD" \
+			"$kernels/trixie-000000000000-abcdef.new"; do
+		entry "$path"
+		touch -d '2 days ago' "$path"
+	done
+}
+
+# cache_clean: "rig clean"
+cache_clean()
+{
+	need_root() { :; }
+	host_packages() { :; }
+	cmd_clean
+	find "$CACHE" -mindepth 1 -maxdepth 2 ! -path "$CACHE/forky" | sort > "$CACHE/../left"
+}
+
 "$@"
 END
 
@@ -145,5 +210,15 @@ result "names of things made from a tree change with its packages" "$WORK/bad"
 
 in_rig tree_again > "$WORK/bad"
 result "no image of an earlier tree is left" "$WORK/bad"
+
+rm -rf "$WORK/cache"
+mkdir "$WORK/cache"
+DEAD=$(sh -c 'echo $$') LIVE=$$ in_rig cache_make
+{
+	in_rig cache_unused | grep -xFf "$WORK/used" | sed 's/^/is used: /'
+	in_rig cache_clean > "$WORK/clean.log" 2>&1 || cat "$WORK/clean.log"
+	diff "$WORK/used" "$WORK/left"
+} > "$WORK/bad" 2>&1
+result "rig clean removes all that this checkout does not use" "$WORK/bad"
 
 finish_checks

@@ -132,15 +132,16 @@ build_in_layer()
 # kernel_layer LAYER NAME SUITE PACKAGE ARCH COMPILER
 kernel_layer()
 {
-	local layer=$1
+	local layer=$1 tmp=$1.new.$$
 	shift
 	[[ ! -d $layer ]] || return 0
-	# Objects of the source were compiled with the headers of an earlier layer.
-	rm -rf --one-file-system "$layer.new" "$CACHE/kernels/$1.src"
-	mkdir -p "$layer.new"/{upper,overlay} &&
-	TREE_LAYER=$layer.new in_tree "$TREE" -- bash -c "
+	# Remove leftovers of interrupted runs, which the lock excludes, and objects of the source: they
+	# were compiled with the headers of an earlier layer.
+	rm -rf --one-file-system "$layer.new"* "$CACHE/kernels/$1.src"
+	mkdir -p "$tmp"/{upper,overlay} &&
+	TREE_LAYER=$tmp in_tree "$TREE" -- bash -c "
 		$(declare -f headers_in_tree); headers_in_tree \"\$@\"" - "${@:2}" &&
-	mv "$layer.new" "$layer"
+	mv "$tmp" "$layer"
 }
 
 # build_kernel NAME SUITE PACKAGE ARCH KARCH COMPILER CROSS

@@ -9,10 +9,9 @@ image_of()
 {
 	local tree=$1 image=$2 kib
 	kib=$(du -sk "$tree" | cut -f 1)
-	rm -f "$image.new"
 	mke2fs -q -t ext4 -O ^has_journal,^metadata_csum -m 0 -i 8192 -d "$tree" \
-		"$image.new" "$((kib + kib / 4 + 16384))k" >&2 &&
-	mv "$image.new" "$image"
+		"$image.new.$$" "$((kib + kib / 4 + 16384))k" >&2 &&
+	mv "$image.new.$$" "$image"
 }
 
 # in_tree TREE "SOURCE TARGET"... -- COMMAND...: each SOURCE is mounted (writable) on TARGET, an

@@ -10,6 +10,8 @@
 
 DEB_TOOLS=(build-essential debhelper dh-dkms dpkg-dev fakeroot lintian pkgconf rpm
 	   libibverbs-dev librdmacm-dev)
+# Tools of lint.sh that the guest's root does not need
+LINT_TOOLS=(codespell coccinelle clang-format)
 
 # layer_make DIR COMMAND...: makes a layer over $TREE_BELOW with deb-in-tree
 layer_make()

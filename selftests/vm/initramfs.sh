@@ -47,8 +47,8 @@ initramfs_build()
 		echo "$name" >> "$work/modules/order"
 	done < "$work.depends"
 
-	(cd "$work" && find . | cpio --quiet -o -H newc) | gzip -1 > "$image.$$" &&
-	mv "$image.$$" "$image"
+	(cd "$work" && find . | cpio --quiet -o -H newc) | gzip -1 > "$image.new.$$" &&
+	mv "$image.new.$$" "$image"
 	rm -rf "$work" "$work.depends"
 }
 

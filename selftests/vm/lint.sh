@@ -4,9 +4,6 @@
 # "rig lint": the checkers in the suite's versions, inside its tree and a layer over it. They print
 # nothing on success.
 
-# Tools that the guest's root does not need
-LINT_TOOLS=(codespell coccinelle clang-format)
-
 # lint_in_tree CHECKER FILE...
 lint_in_tree()
 {
