@@ -181,6 +181,27 @@ cache_clean()
 	find "$CACHE" -mindepth 1 -maxdepth 2 ! -path "$CACHE/forky" | sort > "$CACHE/../left"
 }
 
+# made_up_build TEXT STATUS: a build of an object that prints TEXT, by both builders. Prints those
+# that succeed, and those after which the object is left.
+made_up_build()
+{
+	. "$VM_DIR/build-kernels.sh"
+	source_sync() { mkdir -p "$1"; }
+	build_in_tree() { touch "$1/object"; echo "$TEXT"; return "$STATUS"; }
+	in_tree() { touch "$src/object" "$src/imports"; echo "$TEXT"; return "$STATUS"; }
+	image_of() { touch "$2"; }
+	kernel_layer() { mkdir -p "$1"; }
+	local TEXT=$1 STATUS=$2 TREE=$CACHE/tree TREE_ID=0 src=$CACHE/kernels/any.src
+	mkdir -p "$SUITE_DIR" "$CACHE/kernels"
+	! build_stage "$SUITE_DIR/stage-1" "$SUITE_DIR/build-1" 2>"$CACHE/said" || echo "stage"
+	[[ ! -d $SUITE_DIR/stage-1 ]] || echo "stage is made"
+	[[ ! -e $SUITE_DIR/build-1/object ]] || echo "object of stage"
+	# shellcheck disable=SC2015
+	! build_kernel any any any any - - - >> "$CACHE/said" || echo "kernel"
+	[[ ! -e $src/object ]] || echo "object of kernel"
+	! grep -qF "$TEXT" "$CACHE/said" || echo "text"
+}
+
 "$@"
 END
 
@@ -220,5 +241,33 @@ DEAD=$(sh -c 'echo $$') LIVE=$$ in_rig cache_make
 	diff "$WORK/used" "$WORK/left"
 } > "$WORK/bad" 2>&1
 result "rig clean removes all that this checkout does not use" "$WORK/bad"
+
+# ---- a build fails with a warning
+
+# builds NAME TEXT STATUS RESULTS: what made_up_build() prints
+builds()
+{
+	local name=$1
+	rm -rf "$WORK/cache"
+	in_rig made_up_build "$2" "$3" 2>&1 | diff <(printf '%s' "$4") - > "$WORK/bad"
+	result "a build with $name" "$WORK/bad"
+}
+
+built=$'stage\nstage is made\nobject of stage\nkernel\nobject of kernel\ntext\n'
+kept=$'object of stage\nobject of kernel\ntext\n'
+builds "no warning" "  CC [M]  x.o" 0 "$built"
+builds "a warning" "x.c:1:2: warning: unused variable" 0 $'text\n'
+builds "a warning of modpost" "WARNING: modpost: missing MODULE_LICENSE() in x.o" 0 $'text\n'
+builds "an error" "x.c:1:2: error: undeclared" 2 "$kept"
+builds "an error and a warning" $'x.c:1:2: warning: unused\ny.c:1:2: error: undeclared' 2 $'text\n'
+builds "another compiler than the kernel's" \
+	"warning: the compiler differs from the one used to build the kernel" 0 "$built"
+
+rm -rf "$WORK/cache"
+mkdir -p "$WORK/cache/build"
+touch "$WORK/cache/build/object" "$WORK/cache/build.building"
+in_rig source_build "$WORK/cache/build" "$WORK/log" true >/dev/null 2>&1
+find "$WORK/cache" -name '*object' -o -name '*.building' > "$WORK/bad"
+result "objects of a build that was killed are not used" "$WORK/bad"
 
 finish_checks

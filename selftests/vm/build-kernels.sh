@@ -147,16 +147,17 @@ kernel_layer()
 # build_kernel NAME SUITE PACKAGE ARCH KARCH COMPILER CROSS
 build_kernel()
 {
-	local name=$1 dir=$CACHE/kernels layer src
+	local name=$1 dir=$CACHE/kernels layer src rc=0
 	layer=$(layer_of "$name")
 	src=$dir/$name.src
 	[[ -z $FRESH ]] || rm -rf --one-file-system "$layer"
-	kernel_layer "$layer" "$name" "$2" "$3" "$4" "$6" &&
-	source_sync "$src" || return 1
+	kernel_layer "$layer" "$name" "$2" "$3" "$4" "$6" || return 1
 	rm -f "$src/imports" "$src/rdma_ep.ko"
-	TREE_LAYER=$layer in_tree "$TREE" "$src src" -- bash -c "
+	TREE_LAYER=$layer source_build "$src" "$src.log" in_tree "$TREE" "$src src" -- bash -c "
 		$(declare -f ofed_in_layer build_in_layer)
-		build_in_layer \"\$@\"" - "$name" "$5" "$7" "$GUEST_TESTS" &&
+		build_in_layer \"\$@\"" - "$name" "$5" "$7" "$GUEST_TESTS" || rc=$?
+	cat "$src.log"
+	((!rc)) || return "$rc"
 	cp "$src/imports" "$dir/$name.imports" || return 1
 	[[ $name == *-ofed || $3 != linux-headers-amd64 ]] || boot_kernel "$name" "$layer" "$src"
 }
@@ -202,32 +203,39 @@ kernels_paths()
 	done < "$KERNELS"
 }
 
-[[ ${1:-} != --paths ]] || { kernels_paths; exit; }
+# kernels_build [PATTERN]
+kernels_build()
+{
+	local failed=0 built=0 name tree suite package arch karch compiler cross log release
+	need_root
+	host_packages
+	mkdir -p "$CACHE/kernels"
+	while read -r name tree suite package arch karch compiler cross; do
+		# shellcheck disable=SC2053
+		[[ $name && $name != \#* && $name == ${1:-*} ]] || continue
+		# What rootfs() works on
+		SUITE=$tree SUITE_DIR=$CACHE/$tree
+		rootfs
+		log=$CACHE/kernels/$name.log
+		if with_lock "$CACHE/kernels/$name.lock" build_kernel "$name" "$suite" \
+				"$package" "${arch:-amd64}" "${karch:--}" \
+				"${compiler:--}" "${cross:--}" > "$log" 2>&1 </dev/null; then
+			built=$((built + 1))
+			release=$(<"$(layer_of "$name")/upper/var/lib/build-kernels/release")
+			printf '%-20s %-28s ok, %s\n' "$name" "$release" \
+				"$([[ -e $CACHE/kernels/$name.results ]] && echo booted || echo "not booted")"
+		else
+			failed=$((failed + 1))
+			printf '%-20s FAILED: %s\n' "$name" "$log"
+			grep -E '(error|warning):|ERROR:|WARNING:|undefined' "$log" | head -n 5
+		fi
+	done < "$KERNELS"
+	echo "$built kernels built, $failed failed"
+	((built && !failed))
+}
 
-need_root
-host_packages
-mkdir -p "$CACHE/kernels"
-failed=0 built=0
-while read -r name tree suite package arch karch compiler cross; do
-	# shellcheck disable=SC2053
-	[[ $name && $name != \#* && $name == ${1:-*} ]] || continue
-	# shellcheck disable=SC2034 # what rootfs() works on
-	SUITE=$tree SUITE_DIR=$CACHE/$tree
-	rootfs
-	log=$CACHE/kernels/$name.log
-	if with_lock "$CACHE/kernels/$name.lock" build_kernel "$name" "$suite" \
-			"$package" "${arch:-amd64}" "${karch:--}" \
-			"${compiler:--}" "${cross:--}" > "$log" 2>&1 </dev/null; then
-		built=$((built + 1))
-		release=$(<"$(layer_of "$name")/upper/var/lib/build-kernels/release")
-		printf '%-20s %-28s ok, %s warnings, %s\n' "$name" "$release" \
-			"$(grep -c 'warning:' "$log")" \
-			"$([[ -e $CACHE/kernels/$name.results ]] && echo booted || echo "not booted")"
-	else
-		failed=$((failed + 1))
-		printf '%-20s FAILED: %s\n' "$name" "$log"
-		grep -E 'error:|ERROR:|undefined' "$log" | head -n 5
-	fi
-done < "$KERNELS"
-echo "$built kernels built, $failed failed"
-((built && !failed))
+if [[ ${1:-} == --paths ]]; then
+	kernels_paths
+elif [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+	kernels_build "$@"
+fi

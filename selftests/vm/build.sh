@@ -16,9 +16,12 @@ siw_build()
 {
 	local dir=$1 tmp=$1.new.$$
 	[[ ! -d $dir ]] || return 0
-	cp -r "$TREE/usr/src/kselftest/drivers/infiniband/sw/siw" "$tmp" &&
+	cp -r "$TREE/usr/src/kselftest/drivers/infiniband/sw/siw" "$tmp" || return 1
 	in_tree "$TREE" "$tmp src" -- make -j2 -C "/lib/modules/$KVER/build" \
-		M=/src CONFIG_RDMA_SIW=m modules &&
+		M=/src CONFIG_RDMA_SIW=m modules > "$dir.log" 2>&1 || {
+		cat "$dir.log"
+		return 1
+	}
 	mv "$tmp" "$dir"
 }
 
@@ -119,20 +122,19 @@ build_stage()
 {
 	local stage=$1 dir=$2 log=$1.log tmp=$1.new.$$ rc=0
 	[[ ! -d $stage ]] || return 0
-	source_sync "$dir" || return 1
 	mkdir -p "$tmp"
-	build_in_tree "$dir" "$tmp" > "$log" 2>&1 </dev/null || rc=$?
+	source_build "$dir" "$tmp.log" build_in_tree "$dir" "$tmp" || rc=$?
+	mv "$tmp.log" "$log"
 	if ((rc)); then
 		{
-			grep -E '(error|warning):' "$log"
+			grep -E 'error:' "$log"
+			build_warnings "$log"
 			echo "--- end of the build's log, $log:"
 			tail -n 25 "$log"
 		} >&2
 		rm -rf --one-file-system "$tmp"
 		return "$rc"
 	fi
-	# A second rig with the same source may use this stage, and reports the same warnings from
-	# the log.
 	image_of "$tmp" "$stage.img" &&
 	mv "$tmp" "$stage"
 }
@@ -156,16 +158,13 @@ build()
 	build_paths
 	stage_paths
 	if [[ -d $STAGE ]]; then
-		touch "$STAGE" "$STAGE.img"
+		# Stages that no build uses for a day are removed.
+		touch -c "$STAGE" "$STAGE.img" "$STAGE.log"
 		say "build: unchanged sources, reusing $(basename "$STAGE")"
 	else
 		step "building ${PARTS:-nothing} for Linux $KVER" \
 			with_lock "$BUILD_DIR.lock" build_stage "$STAGE" "$BUILD_DIR" ||
 			die "the build failed"
-	fi
-	if grep -q 'warning:' "$STAGE.log"; then
-		say "the build has WARNINGS:"
-		grep -A4 'warning:' "$STAGE.log" >&2
 	fi
 	# Stages are small, but every edit makes one. Results remain only when a rig was killed.
 	find "$SUITE_DIR" -maxdepth 1 -mmin +1440 \

@@ -67,7 +67,7 @@ cache_killed()
 # this checkout does not make again
 cache_unused()
 {
-	local path entry suffixes='(\.(img|log|files|imports|results|src))*$'
+	local path entry suffixes='(\.(img|log|files|building|imports|results|src))*$'
 	declare -A used=()
 	while read -r entry; do
 		used[$entry]=1

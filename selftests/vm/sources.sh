@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # The list of source files and a copy of them to build in: the work tree with uncommitted changes,
-# without build products.
+# without build products. Builds of such a copy.
 
 # Prints NUL-terminated paths below $TOP. Without git (a release tarball, a bare machine), these are
 # all files except obvious build products.
@@ -58,4 +58,32 @@ source_sync()
 		done < "$dir.files"
 	fi
 	printf '%s\0' "${!want[@]}" > "$dir.files"
+}
+
+# Warnings that are not about the sources: make's own, and kbuild's about the tools of the tree
+KNOWN_WARNINGS='^make(\[[0-9]+\])?: |^warning: .* differs from the one used to build the kernel'
+
+# build_warnings LOG: prints the warnings of compilers, linkers and modpost. Fails if there are none.
+build_warnings()
+{
+	grep -E '(warning|WARNING):' "$1" | grep -vE "$KNOWN_WARNINGS"
+}
+
+# source_build DIR LOG COMMAND...: runs a build of a copy of the source in DIR. It fails with a
+# warning, too. As make would neither compile that file again nor repeat the warning, the copy is
+# removed then, and if an earlier build was killed.
+source_build()
+{
+	local dir=$1 log=$2 rc=0
+	shift 2
+	[[ ! -e $dir.building ]] || rm -rf --one-file-system "$dir"
+	: > "$log" && : > "$dir.building" &&
+	source_sync "$dir" || return 1
+	"$@" > "$log" 2>&1 </dev/null || rc=$?
+	if build_warnings "$log" >/dev/null; then
+		rm -rf --one-file-system "$dir"
+		((rc)) || rc=1
+	fi
+	rm "$dir.building"
+	return "$rc"
 }
