@@ -65,7 +65,7 @@ installs "the installation of files of tests" /one.file -C "$TOP/selftests" inst
 cat > "$WORK/rig" <<'END'
 . "$TOP/selftests/vm/common.sh"
 for part in host-packages chroot rootfs extras qemu kernel initramfs accel sources build boot report \
-		cell cache deb; do
+		cell cache deb packages; do
 	. "$VM_DIR/$part.sh"
 done
 
@@ -269,5 +269,25 @@ touch "$WORK/cache/build/object" "$WORK/cache/build.building"
 in_rig source_build "$WORK/cache/build" "$WORK/log" true >/dev/null 2>&1
 find "$WORK/cache" -name '*object' -o -name '*.building' > "$WORK/bad"
 result "objects of a build that was killed are not used" "$WORK/bad"
+
+# ---- packages: a skip is not a pass
+
+# packages NAME TAP COUNTS STATUS: what packages_report() makes of the output of a script
+packages()
+{
+	local status=0
+	mkdir -p "$WORK/packages"
+	printf '%s\n' "$2" > "$WORK/packages/one.tap"
+	in_rig packages_report "$WORK/packages" > "$WORK/said" || status=$?
+	diff <(echo "packages on trixie: $3, status $4") \
+		<(echo "$(tail -n 1 "$WORK/said"), status $status") > "$WORK/bad"
+	result "packages: $1" "$WORK/bad"
+}
+
+packages "passes" $'ok 1 a\nok 2 b\n1..2' "2 passed, 0 failed, 0 skipped" 0
+packages "a skip" $'ok 1 a\nok 2 b # SKIP no such thing\n1..2' "1 passed, 0 failed, 1 skipped" 0
+packages "skips only" $'ok 1 a # skip no such thing\n1..1' "0 passed, 0 failed, 1 skipped" 1
+packages "a skip without a reason" $'ok 1 a\nok 2 b # SKIP\r\n1..2' "1 passed, 1 failed, 0 skipped" 1
+packages "a failure" $'ok 1 a\nnot ok 2 b\n1..2' "1 passed, 1 failed, 0 skipped" 1
 
 finish_checks

@@ -99,9 +99,30 @@ packages_run()
 	packages_transcript install "client-$kver" kernel "client-$other" upgrade purge
 }
 
+# packages_report DIR: prints the counts of all results in DIR. Fails if one failed, a skip has no
+# reason, or nothing passed.
+packages_report()
+{
+	cat "$1"/*.tap | awk -v suite="$SUITE" '
+		/^not ok/ { failed++; next }
+		!/^ok/ { next }
+		!/# *[Ss][Kk][Ii][Pp]/ { passed++; next }
+		/# *[Ss][Kk][Ii][Pp][ \t\r]*$/ {
+			failed++
+			print "FAILED: " $0 " (skipped without a reason)"
+			next
+		}
+		{ skipped++; print "skipped: " $0 }
+		END {
+			printf "packages on %s: %d passed, %d failed, %d skipped\n", suite, passed,
+				failed, skipped
+			exit failed || !passed
+		}'
+}
+
 cmd_packages()
 {
-	local failed passed
+	local rc=0
 	need_root
 	host_packages
 	rootfs
@@ -122,9 +143,7 @@ cmd_packages()
 		"$PACKAGES_OUT/next" || die "no packages of a next version"
 
 	packages_run || echo "not ok could not go on" > "$RESULTS_TMP/end.tap"
-	failed=$(cat "$RESULTS_TMP"/*.tap | grep -c '^not ok')
-	passed=$(cat "$RESULTS_TMP"/*.tap | grep -c '^ok')
+	packages_report "$RESULTS_TMP" || rc=$?
 	keep_results
-	echo "packages on $SUITE: $passed passed, $failed failed"
-	((failed == 0 && passed > 0))
+	return "$rc"
 }
