@@ -7,6 +7,8 @@
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
 TOP=$(cd "$TOP" && pwd)
+# "make check" starts this, too.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 # ---- make: an installation fails with each of its files
 
@@ -202,6 +204,13 @@ made_up_build()
 	! grep -qF "$TEXT" "$CACHE/said" || echo "text"
 }
 
+# killed_build DIR: another build in DIR
+killed_build()
+{
+	source_sync() { mkdir -p "$1"; }
+	source_build "$1" "$CACHE/log" true
+}
+
 "$@"
 END
 
@@ -266,7 +275,7 @@ builds "another compiler than the kernel's" \
 rm -rf "$WORK/cache"
 mkdir -p "$WORK/cache/build"
 touch "$WORK/cache/build/object" "$WORK/cache/build.building"
-in_rig source_build "$WORK/cache/build" "$WORK/log" true >/dev/null 2>&1
+in_rig killed_build "$WORK/cache/build"
 find "$WORK/cache" -name '*object' -o -name '*.building' > "$WORK/bad"
 result "objects of a build that was killed are not used" "$WORK/bad"
 
@@ -289,5 +298,42 @@ packages "a skip" $'ok 1 a\nok 2 b # SKIP no such thing\n1..2' "1 passed, 0 fail
 packages "skips only" $'ok 1 a # skip no such thing\n1..1' "0 passed, 0 failed, 1 skipped" 1
 packages "a skip without a reason" $'ok 1 a\nok 2 b # SKIP\r\n1..2' "1 passed, 1 failed, 0 skipped" 1
 packages "a failure" $'ok 1 a\nnot ok 2 b\n1..2' "1 passed, 1 failed, 0 skipped" 1
+
+# ---- make check: the checks of the checkout count. A made-up checkout, of which no cell begins
+
+vm=$WORK/checkout/selftests/vm
+mkdir -p "$WORK/checkout/selftests/tree"
+cp -r "$TOP/selftests/vm" "$vm"
+# The last part that the rig reads
+cat >> "$vm/deb.sh" <<'END'
+need_root() { :; }
+host_packages() { :; }
+cache_kept() { :; }
+cmd_cell_begin() { cell_skip "$1" "no guest here"; }
+END
+echo 'echo "ok 1 a"; echo "1..1"' > "$WORK/checkout/selftests/tree/rig.sh"
+
+# make_check NAME WORDS PATTERN STATUS [ASSIGNMENT]: the output of "make check" if words.sh prints
+# WORDS matches the pattern
+make_check()
+{
+	local status=0
+	echo "$2" > "$WORK/words"
+	echo "cat '$WORK/words'" > "$WORK/checkout/selftests/tree/words.sh"
+	env -u SUITE -u DEVICE -u KERNEL -u TESTS -u CELLS -u MATRIX -u RESULTS -u MATRIX_SECONDS \
+		CACHE="$WORK/cache" "${@:5}" "$vm/rig" matrix > "$WORK/said" 2>&1 || status=$?
+	{
+		[[ $status == "$4" ]] || echo "status $status"
+		grep -qE "$3" "$WORK/said" || echo "no line \"$3\""
+	} > "$WORK/bad"
+	[[ ! -s $WORK/bad ]] || cat "$WORK/said" >> "$WORK/bad"
+	result "make check: $1" "$WORK/bad"
+}
+
+cells=$(grep -cvE '^(#|$)' "$TOP/selftests/vm/cells")
+make_check "the checks of the checkout pass" $'ok 1 b\nok 2 c # SKIP d\n1..2' \
+	"^2 passed, 0 failed, $((cells + 1)) skipped\$" 0
+make_check "one of them fails" $'ok 1 b\nnot ok 2 c\n1..2' '^checkout/host: FAILED: words.sh: c$' 1
+make_check "some cells only" 'not ok 1 b' '^0 passed, 0 failed, [0-9]+ skipped$' 1 CELLS='trixie/*'
 
 finish_checks

@@ -95,6 +95,8 @@ build_in_tree()
 		*)	die "PARTS: no part '$part'" ;;
 		esac || return 1
 	done
+	[[ $PARTS != *modules*lib*selftests* ]] ||
+		"${run[@]}" bash /src/selftests/tree/layers.sh /src || return 1
 	# For fuzz_cov.c, on kernels with KCOV
 	if [[ $KERNEL && $PARTS == *modules*selftests* ]]; then
 		"${run[@]}" readelf -rW /src/rdma_ep.ko | cover_places \

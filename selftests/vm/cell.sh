@@ -14,7 +14,7 @@
 #	verdicts, report, row
 #
 # "rig cell-begin DIR", "rig cell-guest DIR N" and "rig cell-end DIR" are separate processes, which
-# schedule.sh starts.
+# schedule.sh starts. "rig cell-checkout DIR" is all of a cell without a guest.
 
 # settings of a cell that its later parts read from its directory
 CELL_ENV=(DEVICE GUEST_APPEND GUEST_CPUS KERNEL KVER PAIRS STOCK SUITE TEST_SCALE)
@@ -159,6 +159,29 @@ cell_again()
 		report "$dir" && return
 	done
 	return 1
+}
+
+# Checks of the checkout itself: its history, and the rig. They run on this machine, in place of a
+# guest. The other checks of selftests/tree are tests of the cells.
+CHECKOUT_TESTS=(words.sh rig.sh)
+
+cmd_cell_checkout()
+{
+	local name dir out rc guest=$1/guests/host TIMEFORMAT='%R %U %S'
+	SUITE=checkout DEVICE=host KVER=-
+	mkdir -p "$guest" && : > "$guest/console.log" && echo 0 > "$guest/status" || exit 1
+	for name in "${CHECKOUT_TESTS[@]}"; do
+		dir=$1/queue/$name
+		mkdir -p "$dir" && echo "$name" > "$dir/name" || exit 1
+		echo "$name 600" >> "$1/tests"
+		rc=0
+		{ time timeout 600 bash "$TOP/selftests/tree/$name" > "$dir/out" 2>&1 </dev/null; } \
+			2> "$dir/time" || rc=$?
+		echo "$rc" > "$dir/rc"
+		awk -v name="$name" -v OFS='\t' '{ print name, $1, $2 + $3 }' "$dir/time" >> "$guest/times"
+	done
+	awk -F '\t' '{ s += $2; cpu += $3 } END { print int(s), int(cpu) }' "$guest/times" > "$guest/used"
+	report "$1" > "$1/report"
 }
 
 # Writes the cell's report, after another run of its doubtful tests.

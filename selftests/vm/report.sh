@@ -144,7 +144,7 @@ matrix_table()
 report_row()
 {
 	local n
-	n=$(find "$1/guests" -mindepth 1 -maxdepth 1 -type d | wc -l)
+	n=$(find "$1/guests" -mindepth 1 -maxdepth 1 -type d ! -name host | wc -l)
 	cat "$1"/guests/*/used 2>/dev/null | awk -v OFS='\t' -v flaky="${2:-}" \
 		-v suite="$SUITE" -v kernel="$KVER" -v device="$DEVICE" -v guests="$n" \
 		-v verdicts="$1/verdicts" '

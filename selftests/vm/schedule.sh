@@ -178,6 +178,16 @@ schedule_tell()
 	done | head -n 20 >> "$RUN/failures"
 }
 
+# Begins the checks of the checkout: a cell that only ends.
+schedule_checkout()
+{
+	local dir=$RUN/checkout
+	mkdir "$dir" && echo "checkout host -" > "$dir/cell" || exit 1
+	ORDER=("$dir" "${ORDER[@]}")
+	STATE[$dir]=ending
+	job end "$dir" "$VM_DIR/rig" cell-checkout "$dir"
+}
+
 # Waits until a process has ended, and updates the state of its cell.
 schedule_wait()
 {
@@ -231,10 +241,11 @@ cpu_ticks()
 	}' /proc/stat
 }
 
-# run_cells CELLS KEEP: runs CELLS, lines of matrix_cells(), and keeps the results as KEEP
+# run_cells CELLS KEEP [checkout]: runs CELLS, lines of matrix_cells(), and the checks of the
+# checkout, and keeps the results as KEEP
 run_cells()
 {
-	local line dir before after rc=0
+	local line dir before after packages=() rc=0
 	need_root
 	mkdir -p "$CACHE/runs" || exit 1
 	find "$CACHE/runs" -mindepth 1 -maxdepth 1 -mmin +1440 \
@@ -248,8 +259,11 @@ run_cells()
 		ORDER+=("$dir")
 		STATE[$dir]=new
 	done <<< "$1"
-	host_packages
+	# The checks of the checkout read its history.
+	[[ ! ${3:-} || ! -e $TOP/.git ]] || packages=(git)
+	host_packages "${packages[@]}"
 	before=$(cpu_ticks)
+	[[ ! ${3:-} ]] || schedule_checkout
 	schedule
 	after=$(cpu_ticks)
 	report_times "${ORDER[@]}"
@@ -277,7 +291,8 @@ cmd_matrix()
 	local cells
 	cells=$(matrix_cells)
 	[[ $cells ]] || die "no cell in $MATRIX matches '$CELLS'"
-	run_cells "$cells" "${RESULTS:-$CACHE/matrix}"
+	# A selection of cells is not about the checkout.
+	run_cells "$cells" "${RESULTS:-$CACHE/matrix}" "$([[ $CELLS != '*' || ${TESTS:-} ]] || echo checkout)"
 }
 
 cmd_check()
