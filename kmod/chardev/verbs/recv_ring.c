@@ -50,10 +50,9 @@ static void uep_recv_ring_fail(struct uep_srq *srq)
 /*
  * Posts receives that have been copied. Returns how many; *@err is the error of the next one, or 0
  */
-static noinline_for_stack u32 uep_recv_ring_post(struct uep_srq *srq, struct uep_post_buf *buf,
-						 u32 nr, int *err)
+static noinline_for_stack u32 uep_recv_ring_post(struct uep_post_queue *q,
+						 struct uep_post_buf *buf, u32 nr, int *err)
 {
-	struct uep_post_queue q = uep_srq_post_queue(srq);
 	struct uep_post_batch b __uninitialized;
 	int post_err = 0;
 	u32 done = 0;
@@ -62,10 +61,10 @@ static noinline_for_stack u32 uep_recv_ring_post(struct uep_srq *srq, struct uep
 	for (*err = 0; b.nr < nr && !*err; b.nr += !*err) {
 		buf->pos = b.nr * sizeof(struct rdma_ep_ring_recv);
 		buf->len = buf->pos + sizeof(struct rdma_ep_ring_recv);
-		*err = uep_recv_add(&q, buf, &b);
+		*err = uep_recv_add(q, buf, &b);
 	}
 	if (b.nr)
-		done = uep_batch_post(&q, &b, 0, &post_err);
+		done = uep_batch_post(q, &b, 0, &post_err);
 	if (post_err)
 		*err = post_err;
 	return done;
@@ -74,6 +73,7 @@ static noinline_for_stack u32 uep_recv_ring_post(struct uep_srq *srq, struct uep
 /* The same of up to a batch in the ring. */
 static u32 uep_recv_ring_batch(struct uep_srq *srq, u32 nr, int *err)
 {
+	struct uep_post_queue q = uep_srq_post_queue(srq);
 	const struct uep_ring *mem = &srq->ring.mem;
 	struct uep_post_buf buf __uninitialized;
 	struct rdma_ep_ring_recv *copy = (void *)buf.stack;
@@ -85,7 +85,7 @@ static u32 uep_recv_ring_batch(struct uep_srq *srq, u32 nr, int *err)
 	barrier(); /* from here on only the copy counts */
 	buf.data = (u8 *)buf.stack;
 	buf.mr = (struct uep_mr_range) {};
-	return uep_recv_ring_post(srq, &buf, nr, err);
+	return uep_recv_ring_post(&q, &buf, nr, err);
 }
 
 /* Receives in the ring, with lock; more than RDMA_EP_RING_ENTRIES: the user's tail is wrong */
