@@ -13,7 +13,9 @@
 . "$(dirname "$0")/common.sh"
 
 HERE=$(cd "$(dirname "$0")" && pwd)
-DASHBOARD=$(dirname "$(dirname "$(command -v rdma-ep)")")/share/rdma-ep/grafana.json
+PREFIX=$(dirname "$(dirname "$(command -v rdma-ep)")")
+DASHBOARD=$PREFIX/share/rdma-ep/grafana.json
+SOCKET=$PREFIX/lib/systemd/system/rdma-ep-metrics.socket
 CG=/sys/fs/cgroup/metrics
 IDS=10000
 
@@ -234,6 +236,8 @@ expect "length" "$(tr -d '\r' < "$WORK/answer" | sed -n 's/^Content-Length: //p'
 python3 "$HERE/metrics.py" "$WORK/body" || problem "the format of the answer"
 printf 'GET / HTTP/1.1\r\n\r\n' | rdma-ep metrics --http | grep -q '^HTTP/1.1 404' ||
 	problem "another page"
+# systemd counts connections beyond MaxConnections against this limit, which ends in a failed unit.
+grep -qx 'TriggerLimitIntervalSec=0' "$SOCKET" || problem "200 connections close the socket"
 end
 
 finish_tests

@@ -32,10 +32,15 @@ verify()
 	unshare --mount sh -c \
 		'mount -t tmpfs tmpfs /run && exec systemd-analyze verify --man=no "$@"' verify "$@"
 }
+# The socket's unit is read without and with the drop-in of docs/admin/metrics.md.
 units()
 {
-	local text
+	local text dir=/tmp/units
 	text=$(verify /usr/lib/systemd/system/rdma-ep-* 2>&1) || text+=" fails"
+	mkdir -p "$dir/rdma-ep-metrics.socket.d" &&
+	cp /usr/lib/systemd/system/rdma-ep-metrics* "$dir/" &&
+	cp /src/packaging/metrics/unix-socket.conf "$dir/rdma-ep-metrics.socket.d/" || return 1
+	text+=$'\n'$(SYSTEMD_UNIT_PATH=$dir: verify "$dir/rdma-ep-metrics.socket" 2>&1) || text+=" fails"
 	echo "$text"
 	! grep -qE 'rdma-ep| fails$' <<< "$text"
 }

@@ -13,7 +13,7 @@ SCRIPTS=$TOP/selftests/tree/docs
 PAGE=$TOP/docs/kernel/ulp.md
 # Other pages with quotes
 PAGES=("$TOP/README.md" "$TOP/docs/admin/accounting.md" "$TOP/docs/admin/containers.md"
-	"$TOP/docs/admin/handover.md")
+	"$TOP/docs/admin/handover.md" "$TOP/docs/admin/metrics.md")
 
 # Prints the page with the current quotes and the rows of the example ULPs.
 page()
