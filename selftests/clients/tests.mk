@@ -11,8 +11,8 @@ TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
 	cri.sh accounting.sh metrics.sh messages.sh hello.sh handover.sh fio.sh migration.sh \
 	ucx.sh fabric.sh mpi.sh iser.sh rpma.sh kvs.sh 9p.sh kping.sh bench.sh trace.sh \
 	bpftrace.sh ktest.sh)
-TEST_FILES += $(addprefix clients/,common.sh engine.sh pyverbs_cases.py oci.py cri.py kubelet.py \
-	accounting.py metrics.py ktest_device.sh)
+TEST_FILES += $(addprefix clients/,common.sh contained.sh engine.sh pyverbs_cases.py oci.py cri.py \
+	kubelet.py accounting.py metrics.py ktest_device.sh)
 
 # contain enters a container. kvs_peer and kping_peer are clients of ulp/kvs and ulp/kping. p9_relay
 # connects clients of ulp/9p with a server. mckey_pause.so is preloaded into mckey, other_abi.so into
