@@ -13,6 +13,9 @@
 
 #define RULES	"/sys/module/rdma_ep/parameters/rules"
 
+/* Between the words of a rule */
+#define BLANKS	" \t\r"
+
 static const struct {
 	unsigned int driver;
 	const char *id;
@@ -48,10 +51,25 @@ static bool applies(const char *kernels)
 	return listed(kernels, listed("6.1, 6.12", series) ? series : "7.2");
 }
 
+/* Does the rule, which this function changes, restrict the device? */
+static bool restricts(char *rule, const char *name, const char *driver)
+{
+	char *glob;
+
+	rule += strspn(rule, BLANKS);
+	rule[strcspn(rule, BLANKS)] = 0;
+	glob = strchr(rule, '=');
+	if (!glob)
+		return false;
+	if (!strncmp(rule, "driver=", 7))
+		return !strcmp(glob + 1, driver);
+	return !strncmp(rule, "device=", 7) && !fnmatch(glob + 1, name, 0);
+}
+
 /* Does one of the module's rules restrict the device? */
 static bool restricted(const char *name, const char *driver)
 {
-	char text[4096] = "", *rest = text, *rule, *glob;
+	char text[4096] = "", *rest = text, *line, *rule;
 	FILE *f = fopen(RULES, "re");
 	size_t len;
 
@@ -60,16 +78,12 @@ static bool restricted(const char *name, const char *driver)
 	len = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[len] = 0;
-	while ((rule = strsep(&rest, ";\n"))) {
-		rule += strspn(rule, " \t");
-		rule[strcspn(rule, " \t#")] = 0;
-		glob = strchr(rule, '=');
-		if (!glob)
-			continue;
-		if (!strncmp(rule, "driver=", 7) && !strcmp(glob + 1, driver))
-			return true;
-		if (!strncmp(rule, "device=", 7) && !fnmatch(glob + 1, name, 0))
-			return true;
+	/* As kmod/chardev/core/rules.c: a comment ends with its line, not at a ";". */
+	while ((line = strsep(&rest, "\n"))) {
+		line[strcspn(line, "#")] = 0;
+		while ((rule = strsep(&line, ";")))
+			if (restricts(rule, name, driver))
+				return true;
 	}
 	return false;
 }

@@ -204,6 +204,15 @@ doctor
 finds exposed ok "$RDMA_DEV is not for all users (the module's rules)" ""
 "${NOBODY[@]}" rdma-ep devices 2> /dev/null | grep -q "$RDMA_DEV" &&
 	problem "it is still there for others"
+# A comment ends with its line, not at a ";".
+echo "# /user.slice pinned=8G; driver=$DEVICE gid=0" > "$RULES"
+"${NOBODY[@]}" rdma-ep devices 2> /dev/null | grep -q "$RDMA_DEV" ||
+	problem "the comment is in force"
+doctor
+finds exposed warn "any user may use $RDMA_DEV" "driver=$DEVICE gid=0"
+echo "/user.slice pinned=8G; driver=$DEVICE gid=0 # closed" > "$RULES"
+doctor
+finds exposed ok "$RDMA_DEV is not for all users (the module's rules)" ""
 echo " " > "$RULES"
 chmod 660 /dev/infiniband/rdma_ep
 doctor
