@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -311,6 +312,26 @@ static bool has_memlock_rule(int fd)
 	return ruled;
 }
 
+/*
+ * May this process have more locked memory than @limit? mlock() needs the right that registering
+ * needs, CAP_IPC_LOCK in the initial user namespace. No page is touched, so none is allocated.
+ */
+static bool locks_beyond(rlim_t limit)
+{
+	size_t size = limit + sysconf(_SC_PAGESIZE);
+	bool locks;
+	void *p;
+
+	if (size < limit)
+		return false;
+	p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	locks = !mlock2(p, size, MLOCK_ONFAULT);
+	munmap(p, size);
+	return locks;
+}
+
 /* @fd: of the node, or -1 */
 static void check_memlock(int fd)
 {
@@ -318,7 +339,7 @@ static void check_memlock(int fd)
 
 	if (getrlimit(RLIMIT_MEMLOCK, &r) || (fd >= 0 && has_memlock_rule(fd)))
 		return;
-	if (r.rlim_cur == RLIM_INFINITY || !geteuid())
+	if (r.rlim_cur == RLIM_INFINITY || locks_beyond(r.rlim_cur))
 		say("memlock", OK, NULL, "registered memory is not limited");
 	else if (r.rlim_cur < 8 << 20)
 		say("memlock", WARN,

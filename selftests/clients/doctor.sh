@@ -81,6 +81,20 @@ finds memlock ok "a rule of the module replaces RLIMIT_MEMLOCK: registered are 0
 echo " " > "$RULES"
 end
 
+# Root of a default container has no CAP_IPC_LOCK, root of a rootless one only in its user namespace.
+begin "3: RLIMIT_MEMLOCK of root"
+(ulimit -l 64; rdma-ep doctor) > "$WORK/out"
+finds memlock ok "registered memory is not limited" ""
+(ulimit -l 64; setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock rdma-ep doctor) > "$WORK/out"
+finds memlock warn "at most 64 KiB of memory can be registered" "a rule memlock=quota"
+(ulimit -l 64; unshare --user --map-root-user rdma-ep doctor) > "$WORK/out"
+finds memlock warn "at most 64 KiB of memory can be registered" "a rule memlock=quota"
+(ulimit -l 0; setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock rdma-ep doctor) > "$WORK/out"
+finds memlock warn "at most 0 KiB of memory can be registered" "a rule memlock=quota"
+(ulimit -l unlimited; "${NOBODY[@]}" rdma-ep doctor) > "$WORK/out"
+finds memlock ok "registered memory is not limited" ""
+end
+
 netns_mode()
 {
 	rdma system set netns "$1"
