@@ -69,6 +69,16 @@ static const char *line_of(const char *path)
 	return line;
 }
 
+const char *on_host(void)
+{
+	struct utsname u;
+	char path[128];
+
+	uname(&u);
+	snprintf(path, sizeof(path), "/lib/modules/%s", u.release);
+	return access(path, F_OK) ? "on the host: " : "";
+}
+
 static bool check_module(void)
 {
 	struct utsname u;
@@ -219,17 +229,6 @@ static void check_provider(const struct rdma_ep_device_info *devs, int num)
 	}
 }
 
-static bool own_netns(void)
-{
-	char mine[64] = "", first[64] = "";
-	ssize_t n;
-
-	n = readlink("/proc/self/ns/net", mine, sizeof(mine) - 1);
-	if (n > 0)
-		n = readlink("/proc/1/ns/net", first, sizeof(first) - 1);
-	return n > 0 && strcmp(mine, first);
-}
-
 static void check_port(const char *name, const struct port *port)
 {
 	char mend[128];
@@ -255,6 +254,31 @@ static void check_port(const char *name, const struct port *port)
 	}
 }
 
+/* No device can be used; @num: number of those that the module lists */
+static void check_absence(int num)
+{
+	enum netns_mode mode = rdma_netns_mode();
+	char mend[256];
+
+	if (!num && rdma_netns_devices() > 0) {
+		snprintf(mend, sizeof(mend), "%scat " RULES ": a rule has to allow the device for this user or cgroup",
+			 on_host());
+		say("device", FAIL, mend, "the module's rules close all RDMA devices here");
+	} else if (!num && mode != NETNS_SHARED) {
+		snprintf(mend, sizeof(mend),
+			 "%srdma dev set DEVICE netns PID, or rdma system set netns shared%s",
+			 on_host(), mode == NETNS_EXCLUSIVE ? "" :
+			 "; if rdma system show is \"netns shared\": rdma link add rxe0 type rxe netdev NETDEV");
+		say("device", FAIL, mend, "no RDMA device in this network namespace%s",
+		    mode == NETNS_EXCLUSIVE ? ", in exclusive mode" : "");
+	} else {
+		snprintf(mend, sizeof(mend),
+			 "%srdma link add rxe0 type rxe netdev NETDEV (software), or load the driver of the card",
+			 on_host());
+		say("device", FAIL, mend, "no RDMA device that can be used");
+	}
+}
+
 static void check_devices(int fd)
 {
 	struct rdma_ep_device_info devs[MAX_DEVICES];
@@ -262,6 +286,10 @@ static void check_devices(int fd)
 	struct port port;
 	unsigned int j;
 
+	if (num < 0) {
+		say("device", FAIL, NULL, "devices cannot be listed: %s", strerror(errno));
+		return;
+	}
 	for (i = 0; i < num; i++) {
 		const char *name = (const char *)devs[i].name;
 
@@ -279,14 +307,7 @@ static void check_devices(int fd)
 		check_provider(devs, num);
 	if (usable)
 		return;
-	if (num <= 0 && own_netns())
-		say("device", FAIL,
-		    "in the first namespace: rdma system show (shared: the device's network device must be here; exclusive: rdma dev set DEVICE netns PID)",
-		    "no RDMA device in this network namespace");
-	else
-		say("device", FAIL,
-		    "rdma link add rxe0 type rxe netdev NETDEV (software), or load the driver of the card",
-		    "no RDMA device that can be used");
+	check_absence(num);
 }
 
 /* Prints the limit that a rule puts in the place of RLIMIT_MEMLOCK. False: none does */

@@ -11,8 +11,6 @@
 
 #include "tool.h"
 
-#define RULES	"/sys/module/rdma_ep/parameters/rules"
-
 /* Between the words of a rule */
 #define BLANKS	" \t\r"
 

@@ -11,6 +11,7 @@
 #include <rdma/rdma_ep.h>
 
 #define NODE	"/dev/infiniband/rdma_ep"
+#define RULES	"/sys/module/rdma_ep/parameters/rules"
 
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
@@ -33,6 +34,18 @@ enum verdict { OK, WARN, FAIL };
 /* @mend: command or advice, or NULL */
 __attribute__((format(printf, 4, 5)))
 void say(const char *check, enum verdict v, const char *mend, const char *fmt, ...);
+/*
+ * The beginning of a remedy that a container cannot apply: "on the host: " where the kernel's
+ * modules are not installed, as in an image, else "".
+ */
+const char *on_host(void);
+
+/* netns.c: answers of the RDMA netlink, which needs neither rights nor /sys */
+enum netns_mode { NETNS_UNKNOWN, NETNS_EXCLUSIVE, NETNS_SHARED };
+
+enum netns_mode rdma_netns_mode(void);
+/* Returns the number of devices in the network namespace, with those that rules close, or -1. */
+int rdma_netns_devices(void);
 
 /* exposed.c, reach.c: checks of doctor */
 void check_exposed(int fd);

@@ -106,6 +106,8 @@ ip netns add doctor
 ip netns exec doctor rdma-ep doctor > "$WORK/out" && problem "exit status 0"
 finds device fail "no RDMA device in this network namespace" "rdma dev set DEVICE netns PID"
 on_page "no RDMA device in this network namespace"
+ip netns exec doctor "${NOBODY[@]}" rdma-ep doctor > "$WORK/out"
+finds device fail "no RDMA device in this network namespace" "rdma dev set DEVICE netns PID"
 ip netns del doctor
 wait_for 20 netns_mode shared || problem "still in exclusive mode"
 end
@@ -227,6 +229,8 @@ finds exposed warn "any user may use $RDMA_DEV" "driver=$DEVICE gid=0"
 echo "/user.slice pinned=8G; driver=$DEVICE gid=0 # closed" > "$RULES"
 doctor
 finds exposed ok "$RDMA_DEV is not for all users (the module's rules)" ""
+"${NOBODY[@]}" rdma-ep doctor > "$WORK/out" && problem "exit status 0 without a device"
+finds device fail "the module's rules close all RDMA devices here" "cat $RULES"
 echo " " > "$RULES"
 chmod 660 /dev/infiniband/rdma_ep
 doctor
