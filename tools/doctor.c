@@ -79,19 +79,42 @@ const char *on_host(void)
 	return access(path, F_OK) ? "on the host: " : "";
 }
 
-static bool check_module(void)
+/* A driver that is not there has ENODEV or ENXIO for its node, which a container keeps. */
+static bool no_driver(int error)
 {
+	return error == ENODEV || error == ENXIO;
+}
+
+/* Does modinfo find the module? Not every path has modinfo, so its absence counts as yes. */
+static bool module_exists(void)
+{
+	int status = system("modinfo rdma_ep >/dev/null 2>&1");
+
+	return !status || (WIFEXITED(status) && WEXITSTATUS(status) == 127);
+}
+
+/*
+ * @fd: of the node, or -1; @error: that of opening it. Without /sys the node shows whether the
+ * module is loaded. False: it is not
+ */
+static bool check_module(int fd, int error)
+{
+	bool sys = !access("/sys/module", F_OK);
 	struct utsname u;
+	char mend[128];
 
 	uname(&u);
-	if (!access("/sys/module/rdma_ep", F_OK)) {
+	if (sys ? !access("/sys/module/rdma_ep", F_OK) : fd >= 0) {
 		say("module", OK, NULL, "rdma_ep is loaded (Linux %s)",
 		    u.release);
 		return true;
 	}
-	if (!system("modinfo rdma_ep >/dev/null 2>&1"))
-		say("module", FAIL, "modprobe rdma_ep",
-		    "rdma_ep is not loaded");
+	if (!sys && !no_driver(error))
+		return true;
+	snprintf(mend, sizeof(mend), "%smodprobe rdma_ep", on_host());
+	if (*on_host() || module_exists())
+		say("module", FAIL, mend, "rdma_ep is not loaded%s",
+		    sys ? "" : ", or has been loaded anew since the container began");
 	else
 		say("module", FAIL,
 		    "dkms autoinstall (with the package rdma-ep-dkms), or: make modules && make install-modules",
@@ -109,6 +132,8 @@ static void check_stack(void)
 	bool fits = !access("/sys/module/rdma_ep", F_OK);
 	bool installed = !access(OFED, F_OK);
 
+	if (access("/sys/module", F_OK))
+		return;
 	if (loaded && !fits)
 		say("stack", WARN,
 		    installed ? "build rdma_ep anew, it finds " OFED
@@ -125,38 +150,50 @@ static void check_stack(void)
 			     "the kernel's own");
 }
 
-static int check_node(void)
+/* Writes a remedy for the error of opening the node. */
+static void mend_node(char *mend, size_t size, int error, const struct stat *st, const char *group)
+{
+	if (no_driver(error) && !access("/sys/module/rdma_ep", F_OK))
+		snprintf(mend, size,
+			 "restart the container: its node is from before the module was loaded anew");
+	else if (no_driver(error))
+		snprintf(mend, size,
+			 "load the module on the host (modprobe rdma_ep), and restart the container if this stays");
+	else if (error == EACCES && st->st_gid && (st->st_mode & 0060) == 0060)
+		snprintf(mend, size,
+			 "adduser USER %s, and log in again; in a container: --group-add %u, supplementalGroups",
+			 group, st->st_gid);
+	else if (error == EPERM)
+		snprintf(mend, size,
+			 "let the container's device cgroup have it (--device " NODE ")");
+	else
+		snprintf(mend, size, "%schmod 666 " NODE ", or a udev rule (see rdma_ep(4))",
+			 on_host());
+}
+
+/* @fd: of the node, or -1; @error: that of opening it */
+static void check_node(int fd, int error)
 {
 	char mend[256], group[64];
 	struct stat st;
 	struct group *gr;
-	int fd, error;
 
 	if (stat(NODE, &st)) {
 		say("node", FAIL, "modprobe rdma_ep; in a container: pass the device " NODE " on",
 		    NODE ": %s", strerror(errno));
-		return -1;
+		return;
 	}
-	fd = node_open();
 	if (fd >= 0) {
 		say("node", OK, NULL, NODE " can be opened");
-		return fd;
+		return;
 	}
-	error = errno;
 	gr = getgrgid(st.st_gid);
-	snprintf(group, sizeof(group), "%s", gr ? gr->gr_name : "?");
-	if (error == EACCES && st.st_gid && (st.st_mode & 0060) == 0060)
-		snprintf(mend, sizeof(mend),
-			 "adduser USER %s, and log in again", group);
-	else if (error == EPERM)
-		snprintf(mend, sizeof(mend),
-			 "let the container's device cgroup have it (--device " NODE ")");
-	else
-		snprintf(mend, sizeof(mend), "chmod 666 " NODE
-			 ", or a udev rule (see rdma_ep(4))");
+	snprintf(group, sizeof(group), "%u", st.st_gid);
+	if (gr)
+		snprintf(group, sizeof(group), "%s", gr->gr_name);
+	mend_node(mend, sizeof(mend), error, &st, group);
 	say("node", FAIL, mend, NODE ": %s (mode %04o, group %s)",
 	    strerror(error), st.st_mode & 07777, group);
-	return -1;
 }
 
 static void check_abi(int fd)
@@ -231,11 +268,13 @@ static void check_provider(const struct rdma_ep_device_info *devs, int num)
 
 static void check_port(const char *name, const struct port *port)
 {
-	char mend[128];
+	char mend[160];
 
 	if (!port->netdev && port->ethernet) {
-		say("device", WARN,
-		    "rdma system set netns exclusive; rdma dev set DEVICE netns PID, or move its network device here",
+		snprintf(mend, sizeof(mend),
+			 "%srdma system set netns exclusive; rdma dev set DEVICE netns PID, or move its network device here",
+			 on_host());
+		say("device", WARN, mend,
 		    "%s port %d: its network device is in another network namespace",
 		    name, port->number);
 	} else if (!port->active) {
@@ -261,9 +300,10 @@ static void check_absence(int num)
 	char mend[256];
 
 	if (!num && rdma_netns_devices() > 0) {
-		snprintf(mend, sizeof(mend), "%scat " RULES ": a rule has to allow the device for this user or cgroup",
+		snprintf(mend, sizeof(mend), "%scat " RULES ": a rule has to allow the device for this user or cgroup; drivers: see README",
 			 on_host());
-		say("device", FAIL, mend, "the module's rules close all RDMA devices here");
+		say("device", FAIL, mend,
+		    "the module's rules close all RDMA devices here, or it has no use for their drivers");
 	} else if (!num && mode != NETNS_SHARED) {
 		snprintf(mend, sizeof(mend),
 			 "%srdma dev set DEVICE netns PID, or rdma system set netns shared%s",
@@ -356,6 +396,9 @@ static bool locks_beyond(rlim_t limit)
 /* @fd: of the node, or -1 */
 static void check_memlock(int fd)
 {
+	/* A rule is seen in /proc. */
+	const char *unless = access("/proc/self/fdinfo", F_OK) ?
+			     ", unless a rule of the module replaces the limit" : "";
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &r) || (fd >= 0 && has_memlock_rule(fd)))
@@ -365,11 +408,11 @@ static void check_memlock(int fd)
 	else if (r.rlim_cur < 8 << 20)
 		say("memlock", WARN,
 		    "ulimit -l unlimited; for good: \"* - memlock unlimited\" in /etc/security/limits.d/rdma.conf, LimitMEMLOCK= of the unit, or a rule memlock=quota for the cgroup (docs/admin/accounting.md)",
-		    "at most %llu KiB of memory can be registered (ulimit -l)",
-		    (unsigned long long)r.rlim_cur >> 10);
+		    "at most %llu KiB of memory can be registered (ulimit -l)%s",
+		    (unsigned long long)r.rlim_cur >> 10, unless);
 	else
-		say("memlock", OK, NULL, "%llu KiB of memory can be registered",
-		    (unsigned long long)r.rlim_cur >> 10);
+		say("memlock", OK, NULL, "%llu KiB of memory can be registered%s",
+		    (unsigned long long)r.rlim_cur >> 10, unless);
 }
 
 /* Finds limits in lines such as "rxe0 hca_handle=2 hca_object=max". */
@@ -386,6 +429,10 @@ static void check_cgroup(void)
 				 (int)strcspn(line + 3, "\n"), line + 3);
 	if (f)
 		fclose(f);
+	/* Not mounted, as in some containers */
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cgroup.procs", group);
+	if (access(path, F_OK))
+		return;
 	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/rdma.max", group);
 	f = fopen(path, "re");
 	if (!f) {
@@ -420,6 +467,8 @@ static void check_quota(void)
 	int num, i;
 	size_t k;
 
+	if (access("/proc/self/fdinfo", F_OK))
+		return;
 	num = sessions_get(0, &list, &hidden);
 	for (i = 0; i < num; i++) {
 		for (k = 0; k < 2; k++) {
@@ -445,14 +494,14 @@ static void check_quota(void)
 /* @host, @port: NULL, or to be checked as well */
 static void check_all(const char *host, const char *port)
 {
-	int fd;
+	int fd = node_open(), error = errno;
 
 	if (json)
 		json_open(NULL, '[');
 	check_stack();
-	if (!check_module() && access(NODE, F_OK))
+	if (!check_module(fd, error) && access(NODE, F_OK))
 		goto out;
-	fd = check_node();
+	check_node(fd, error);
 	check_library();
 	if (fd >= 0) {
 		check_abi(fd);

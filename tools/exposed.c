@@ -64,15 +64,15 @@ static bool restricts(char *rule, const char *name, const char *driver)
 	return !strncmp(rule, "device=", 7) && !fnmatch(glob + 1, name, 0);
 }
 
-/* Does one of the module's rules restrict the device? */
-static bool restricted(const char *name, const char *driver)
+/* Does one of the module's rules restrict the device? -1: the rules cannot be read */
+static int restricted(const char *name, const char *driver)
 {
 	char text[4096] = "", *rest = text, *line, *rule;
 	FILE *f = fopen(RULES, "re");
 	size_t len;
 
 	if (!f)
-		return false;
+		return -1;
 	len = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[len] = 0;
@@ -81,9 +81,9 @@ static bool restricted(const char *name, const char *driver)
 		line[strcspn(line, "#")] = 0;
 		while ((rule = strsep(&line, ";")))
 			if (restricts(rule, name, driver))
-				return true;
+				return 1;
 	}
-	return false;
+	return 0;
 }
 
 static void check_device(const struct rdma_ep_device_info *dev)
@@ -92,6 +92,7 @@ static void check_device(const struct rdma_ep_device_info *dev)
 	const char *name = (const char *)dev->name;
 	char list[256] = "", mend[256];
 	size_t i, len = 0;
+	int closed;
 
 	for (i = 0; i < sizeof(issues) / sizeof(issues[0]); i++) {
 		if (issues[i].driver != dev->driver_id || !applies(issues[i].kernels))
@@ -103,15 +104,16 @@ static void check_device(const struct rdma_ep_device_info *dev)
 	}
 	if (!len)
 		return;
-	if (restricted(name, driver)) {
+	closed = restricted(name, driver);
+	if (closed > 0) {
 		say("exposed", OK, NULL, "%s is not for all users (the module's rules)", name);
 		return;
 	}
 	snprintf(mend, sizeof(mend),
-		 "(cat %s; echo driver=%s gid=0) > /run/rdma_ep.rules && cat /run/rdma_ep.rules > %s",
-		 RULES, driver, RULES);
-	say("exposed", WARN, mend,
-	    "any user may use %s, whose driver %s has known issues: %s", name, driver, list);
+		 "%s(cat " RULES "; echo driver=%s gid=0) > /run/rdma_ep.rules && cat /run/rdma_ep.rules > " RULES,
+		 on_host(), driver);
+	say("exposed", WARN, mend, "any user may use %s%s, whose driver %s has known issues: %s",
+	    name, closed < 0 ? " (unless the module's rules close it)" : "", driver, list);
 }
 
 /* @fd: of the node */

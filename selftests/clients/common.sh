@@ -323,6 +323,18 @@ expect_no_stderr()
 	done
 }
 
+# finds CHECK VERDICT TEXT MEND [FILE]: doctor's output in the file ($WORK/out) has a line of the
+# check with the verdict and the text, followed by a line with the remedy (empty: without)
+finds()
+{
+	local file=${5:-$WORK/out}
+	awk -v check="$1" -v verdict="$2" -v text="$3" -v mend="$4" '
+		found && mend != "" { good = index($0, mend) && /^ .* -> /; exit }
+		$1 == verdict && $2 == check && index($0, text) { found = 1; good = mend == "" }
+		END { exit !good }' "$file" ||
+		problem "no '$1 $2 $3 -> $4': $(grep -A 1 " $1 " "$file" | tr '\n' ' ')"
+}
+
 # After the client: both must exit with 0
 both_succeed()
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * contain [-u|-s] [-n NETNS] [-m KIB] ROOT UID PROGRAM [ARG...]
+ * contain [-u|-s] [-p] [-n NETNS] [-m KIB] ROOT UID PROGRAM [ARG...]
  *
  * Runs PROGRAM as a container's runtime would: read-only in a mount namespace that contains only
  * ROOT (no /proc, no /sys, nothing of the host below it), in the network namespace NETNS (a file
@@ -8,11 +8,13 @@
  * KIB kilobytes of RLIMIT_MEMLOCK.
  * -u: in a user namespace as well, as runtimes of unprivileged users do
  * -s: with /proc and a read-only /sys
+ * -p: as process 1 of a PID namespace, as in a pod; contain exits with the program's status
  */
 #include <err.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void enter_netns(const char *path)
@@ -59,6 +62,24 @@ static void enter_userns(uid_t uid)
 	write_file("/proc/self/gid_map", map);
 }
 
+/* Returns in process 1 of a new PID namespace. */
+static void enter_pidns(void)
+{
+	int status;
+	pid_t pid;
+
+	if (unshare(CLONE_NEWPID))
+		err(125, "PID namespace");
+	pid = fork();
+	if (pid < 0)
+		err(125, "fork");
+	if (!pid)
+		return;
+	if (waitpid(pid, &status, 0) != pid)
+		err(125, "waitpid");
+	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
 static void mount_proc_sys(void)
 {
 	if (mount("proc", "proc", "proc", 0, NULL) ||
@@ -83,20 +104,23 @@ static void enter_root(const char *root, bool proc_sys)
 
 int main(int argc, char **argv)
 {
-	bool userns = false, proc_sys = false;
+	bool userns = false, proc_sys = false, pidns = false;
 	struct rlimit limit;
 	uid_t uid;
 	int opt;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit))
 		err(125, "RLIMIT_MEMLOCK");
-	while ((opt = getopt(argc, argv, "+usn:m:")) != -1) {
+	while ((opt = getopt(argc, argv, "+uspn:m:")) != -1) {
 		switch (opt) {
 		case 'u':
 			userns = true;
 			break;
 		case 's':
 			proc_sys = true;
+			break;
+		case 'p':
+			pidns = true;
 			break;
 		case 'n':
 			enter_netns(optarg);
@@ -110,7 +134,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (argc - optind < 3)
-		errx(125, "usage: contain [-u|-s] [-n NETNS] [-m KIB] ROOT UID PROGRAM [ARG...]");
+		errx(125, "usage: contain [-u|-s] [-p] [-n NETNS] [-m KIB] ROOT UID PROGRAM [ARG...]");
 	uid = strtoul(argv[optind + 1], NULL, 10);
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit))
@@ -118,11 +142,18 @@ int main(int argc, char **argv)
 	if (userns) {
 		become(uid);
 		enter_userns(uid);
+		if (pidns)
+			enter_pidns();
 		enter_root(argv[optind], proc_sys);
 	} else {
+		if (pidns)
+			enter_pidns();
 		enter_root(argv[optind], proc_sys);
 		become(uid);
 	}
+	/* (A change of the user would clear it.) */
+	if (pidns && prctl(PR_SET_PDEATHSIG, SIGKILL))
+		err(125, "PR_SET_PDEATHSIG");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		err(125, "no_new_privs");
 	execv(argv[optind + 2], argv + optind + 2);

@@ -188,27 +188,6 @@ memlock_case()
 	end
 }
 
-# With /proc and /sys, as in a pod. siw2 is in the network namespace of the other container.
-doctor_case()
-{
-	local OPTIONS=(-s)
-	begin "rdma-ep doctor in a container"
-	client c1 rdma-ep doctor
-	expect_status client 0
-	expect_lines client 1 "^ok +node +$NODE can be opened"
-	expect_lines client 1 "^ok +device +siw1 port 1 is active on siwnet1"
-	expect_lines client 1 "^warn +device +siw2 port 1: .* in another network namespace"
-	expect_lines client 1 "^warn +memlock +at most $MEMLOCK KiB of memory can be registered"
-	ip netns exec c1 sysctl -q net.ipv6.conf.siwnet1.disable_ipv6=1
-	ip -n c1 addr del 10.43.0.1/24 dev siwnet1
-	client c1 rdma-ep doctor
-	expect_status client 0
-	expect_lines client 1 "^warn +device +siw1 port 1 \(siwnet1\) has no IP address"
-	expect_lines client 1 "^ +-> ip addr add ADDRESS/LEN dev siwnet1\$"
-	ip -n c1 addr add 10.43.0.1/24 dev siwnet1
-	end
-}
-
 # A program that is linked with librdma_ep, and neither with librdmacm nor libibverbs
 linked_case()
 {
@@ -242,7 +221,6 @@ ucmatose_case c1 c2 10.43.0.1
 send_bw_case c1 c2 10.43.0.1 siw1 siw2
 devinfo_case c1 siw1 siw2
 memlock_case c1 10.43.0.1
-doctor_case
 
 begin "ib_uverbs and rdma_ucm are still not loaded"
 no_stock_modules || problem "they are loaded"

@@ -7,7 +7,7 @@ vpath %.c clients
 TEST_PROGS += $(addprefix clients/,rping.sh rdma_server.sh ucmatose.sh \
 	rdma_xserver.sh udaddy.sh cmtime.sh pingpong.sh devinfo.sh \
 	perftest.sh mckey.sh two_devices.sh rsocket.sh valgrind.sh sigkill.sh \
-	no_module.sh alone.sh tool.sh doctor.sh pyverbs.sh container.sh oci.sh podman.sh \
+	no_module.sh alone.sh tool.sh doctor.sh pod.sh pyverbs.sh container.sh oci.sh podman.sh \
 	cri.sh accounting.sh metrics.sh messages.sh hello.sh handover.sh fio.sh migration.sh \
 	ucx.sh fabric.sh mpi.sh iser.sh rpma.sh kvs.sh 9p.sh kping.sh bench.sh trace.sh \
 	bpftrace.sh ktest.sh)
@@ -66,6 +66,7 @@ TIMEOUT_clients/rsocket.sh := 800
 TIMEOUT_clients/valgrind.sh := 1200
 TIMEOUT_clients/pyverbs.sh := 3000
 TIMEOUT_clients/container.sh := 2400
+TIMEOUT_clients/pod.sh := 900
 TIMEOUT_clients/pingpong.sh := 1200
 TIMEOUT_clients/perftest.sh := 2400
 TIMEOUT_clients/mckey.sh := 800
