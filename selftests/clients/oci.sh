@@ -27,7 +27,7 @@ run_container()
 	shift
 	mkdir "$bundle" &&
 	python3 "$HERE/oci.py" config "$WORK/root" "$SPEC" "$device" \
-		"/usr/bin/$1" "${@:2}" > "$bundle/config.json" &&
+		"$(type -P "$1")" "${@:2}" > "$bundle/config.json" &&
 	exec crun run --bundle "$bundle" --pid-file "$bundle/pid" \
 		"rdma_ep-$BASHPID"
 }
@@ -134,6 +134,18 @@ rping_case oci ours
 rping_case stock oci
 refused_case none " not found: load the module"
 refused_case forbidden ": permission denied"
+
+begin "rdma-ep doctor, with the node and with one that the filter of devices denies"
+client oci rdma-ep doctor
+expect_status client 0
+finds node ok "$NODE can be opened" "" "$WORK/client.out"
+finds device ok "$RDMA_DEV port 1 is active" "" "$WORK/client.out"
+finds memlock warn "at most 64 KiB of memory can be registered" "ulimit -l" "$WORK/client.out"
+client forbidden rdma-ep doctor
+expect_status client 1
+finds node fail "$NODE: Operation not permitted" \
+	"let the container's device cgroup have it (--device $NODE)" "$WORK/client.out"
+end
 
 begin "nothing is left of the containers"
 umount "$WORK/root" || problem "the root is in use"
