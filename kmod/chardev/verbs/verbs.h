@@ -196,7 +196,7 @@ bool uep_wq_complete(const struct uep_session *session, struct uep_wq **locked,
 void uep_wq_complete_end(struct uep_wq *locked);
 void uep_wq_cleanup(void);
 
-/* CQs (cq.c), polling them (poll.c) */
+/* CQs (cq.c), polling them (poll.c), requests for events (notify.c) */
 
 /* Bounds the stack, and the time for which drivers disable interrupts */
 #define UEP_POLL_BATCH	8
@@ -279,6 +279,7 @@ int uep_modify_cq(struct uep_cmd *cmd);
 
 struct uep_cq *uep_cq_lock(struct uep_session *s, u32 handle);
 int uep_cq_unlock(struct uep_cq *cq, int ret);
+void uep_cq_set_pending(struct uep_cq *cq);
 void uep_cq_completed(struct uep_cq *cq);
 void uep_cq_set_dead(struct uep_cq *cq);
 void uep_cq_reap(struct uep_cq *cq);
