@@ -191,6 +191,155 @@ TEST_F(comp, notify_solicited_only_after_ordinary_use)
 	EXPECT_EQ(0, ibv_poll_cq(self->cq, 8, wc));
 }
 
+/* A connection; the passive side's receives complete in a CQ, which they may fill. */
+FIXTURE(full) {
+	struct pair p;
+	struct ibv_comp_channel *ch;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	char buf[64];
+};
+
+FIXTURE_SETUP(full)
+{
+	ASSERT_EQ(0, pair_client(&self->p));
+	ASSERT_EQ(0, pair_passive(&self->p));
+	self->ch = ASSERT_PTR(ibv_create_comp_channel(self->p.p->verbs));
+	self->mr = ASSERT_PTR(rdma_reg_msgs(self->p.p, self->buf, sizeof(self->buf)));
+	if (lib_iwarp(self->p.p->verbs))
+		SKIP_FIXTURE("siw ignores the flag");
+}
+
+FIXTURE_TEARDOWN(full)
+{
+	EXPECT_EQ(0, ibv_dereg_mr(self->mr));
+	EXPECT_EQ(0, pair_down(&self->p));
+	if (self->cq)
+		EXPECT_EQ(0, ibv_destroy_cq(self->cq));
+	EXPECT_EQ(0, ibv_destroy_comp_channel(self->ch));
+}
+
+/* Connects with a CQ of this size. */
+static int full_connect(FIXTURE_DATA(full) *self, int cqe)
+{
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+
+	self->cq = ibv_create_cq(self->p.p->verbs, cqe, NULL, self->ch, 0);
+	if (!self->cq)
+		return -1;
+	attr.recv_cq = self->cq;
+	attr.cap.max_recv_wr = self->cq->cqe;
+	return rdma_create_qp(self->p.p, NULL, &attr) ?: pair_accept(&self->p);
+}
+
+static int full_recv(FIXTURE_DATA(full) *self)
+{
+	for (int i = 0; i < self->cq->cqe; i++)
+		if (rdma_post_recv(self->p.p, NULL, self->buf, 64, self->mr))
+			return -1;
+	return 0;
+}
+
+static int full_send(FIXTURE_DATA(full) *self, int flags)
+{
+	return rdma_post_send(self->p.a, NULL, "x", 1, NULL, IBV_SEND_INLINE | flags);
+}
+
+static int full_sent(FIXTURE_DATA(full) *self, int n)
+{
+	struct ibv_wc wc = {};
+
+	while (n-- && !wc.status)
+		if (lib_wait_wc(self->p.a->send_cq, &wc, 1))
+			return -1;
+	return wc.status;
+}
+
+/* One message with an event, after which the module waits for any completion. */
+static int full_use(FIXTURE_DATA(full) *self)
+{
+	struct ibv_wc wc;
+
+	return ibv_req_notify_cq(self->cq, 0) ?:
+	       rdma_post_recv(self->p.p, NULL, self->buf, 64, self->mr) ?:
+	       full_send(self, 0) ?:
+	       full_sent(self, 1) ?:
+	       (lib_cq_event(self->ch) == self->cq ? 0 : -1) ?:
+	       lib_wait_wc(self->cq, &wc, 1) ?:
+	       wc.status ?: ibv_poll_cq(self->cq, 1, &wc);
+}
+
+/* Takes all completions, which must be successful, and no other. */
+static int full_take(FIXTURE_DATA(full) *self)
+{
+	struct ibv_wc wc = {};
+	int i;
+
+	for (i = 0; i < self->cq->cqe && !wc.status; i++)
+		if (lib_wait_wc(self->cq, &wc, 1))
+			return -1;
+	return wc.status ?: ibv_poll_cq(self->cq, 1, &wc);
+}
+
+/* The request takes no entry of the user's, so that the last completion finds room. */
+TEST_F(full, notify_solicited_only_leaves_room)
+{
+	int i;
+
+	ASSERT_EQ(0, full_connect(self, 15));
+	ASSERT_EQ(0, full_use(self));
+	ASSERT_EQ(0, full_recv(self));
+	ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 1));
+	for (i = 1; i < self->cq->cqe; i++) {
+		ASSERT_EQ(0, full_send(self, 0));
+		ASSERT_EQ(0, full_sent(self, 1));
+	}
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	ASSERT_EQ(0, full_send(self, IBV_SEND_SOLICITED));
+	ASSERT_EQ(0, full_sent(self, 1));
+	EXPECT_EQ(self->cq, lib_cq_event(self->ch));
+	EXPECT_TRUE(lib_quiet(self->ch->fd));
+	EXPECT_EQ(0, full_take(self));
+	EXPECT_QPS(IBV_QPS_RTS, self->p.p->qp);
+	EXPECT_FALSE(lib_readable(self->p.p->verbs->async_fd, 0));
+}
+
+static void spin(long us)
+{
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - begin.tv_sec) * 1000000 + (now.tv_nsec - begin.tv_nsec) / 1000 < us);
+}
+
+/*
+ * Messages arrive before, during and after the request: the CQ does not overflow, and there is no
+ * event of them.
+ */
+TEST_F(full, notify_solicited_only_during_messages)
+{
+	int round, i;
+
+	ASSERT_EQ(0, full_connect(self, 1));
+	ASSERT_GE(8, self->cq->cqe);
+	for (round = 0; round < 200; round++) {
+		ASSERT_EQ(0, full_use(self));
+		ASSERT_EQ(0, full_recv(self));
+		for (i = 0; i < self->cq->cqe; i++)
+			ASSERT_EQ(0, full_send(self, 0));
+		spin(round % 40 * 20);
+		ASSERT_EQ(0, ibv_req_notify_cq(self->cq, 1));
+		ASSERT_EQ(0, full_sent(self, self->cq->cqe));
+		ASSERT_EQ(0, full_take(self));
+		ASSERT_FALSE(lib_readable(self->ch->fd, 0));
+	}
+	EXPECT_FALSE(lib_readable(self->p.p->verbs->async_fd, 0));
+}
+
+/* ------------------------------------------------------------------ */
+
 #define RECVS	8
 
 /* Number of receives that have completed and been replaced */

@@ -92,19 +92,41 @@ static const struct ep_res_ops uep_cq_res_ops = {
 	.put = uep_cq_hw_put_res,
 };
 
+/* Entries for the completion of uep_cq_disarm(), beside those of the user */
+static u32 uep_cq_spare(const struct ib_device *ibdev)
+{
+	return ep_dev_has(ibdev, EP_CAP_STICKY_NOTIFY) ? 1 : 0;
+}
+
+/* The entries that the device needs for @cqe of the user, as far as it has so many */
+static u32 uep_cq_hw_cqe(const struct ib_device *ibdev, u32 cqe)
+{
+	u32 want = cqe + uep_cq_spare(ibdev), max = ibdev->attrs.max_cqe;
+
+	/* Room for the second completion of one READ of each QP that has room for a READ. */
+	if (ep_dev_has(ibdev, EP_CAP_READ_TWICE))
+		want = 2 * cqe;
+	return cqe < max ? min(want, max) : cqe;
+}
+
+/* The user's part of @of_device entries */
+static u32 uep_cq_granted(const struct ib_device *ibdev, u32 cqe, u32 of_device)
+{
+	if (ep_dev_has(ibdev, EP_CAP_READ_TWICE))
+		return max(cqe, of_device / 2);
+	return max(cqe, of_device - uep_cq_spare(ibdev));
+}
+
 /* Called inside ep_dev_enter(). */
 static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_vector)
 {
 	struct ib_cq_init_attr attr = {
-		.cqe = cqe,
+		.cqe = uep_cq_hw_cqe(dev->ibdev, cqe),
 		.comp_vector = comp_vector,
 	};
 	struct uep_cq_hw *hw;
 	int ret;
 
-	/* Room for the second completion of one READ of each QP that has room for a READ. */
-	if (ep_dev_has(dev->ibdev, EP_CAP_READ_TWICE) && cqe <= dev->ibdev->attrs.max_cqe)
-		attr.cqe = min_t(u32, 2 * cqe, dev->ibdev->attrs.max_cqe);
 	hw = kzalloc(sizeof(*hw), GFP_KERNEL_ACCOUNT);
 	if (!hw)
 		return ERR_PTR(-ENOMEM);
@@ -121,8 +143,8 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_
 		uep_cq_hw_put(hw);
 		return ERR_PTR(ret);
 	}
-	hw->granted = ep_dev_has(dev->ibdev, EP_CAP_READ_TWICE) ? max(cqe, hw->cq.cqe / 2) :
-								   hw->cq.cqe;
+	hw->spare = uep_cq_spare(dev->ibdev);
+	hw->granted = uep_cq_granted(dev->ibdev, cqe, hw->cq.cqe);
 	return hw;
 }
 
@@ -267,13 +289,17 @@ static u64 uep_cq_bytes(u32 cqe)
 struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring)
 {
+	const struct ib_device *ibdev = ctx->obj.dev->ibdev;
+	/* The largest CQ has no further entry. */
+	u32 spare = cqe < ibdev->attrs.max_cqe ? uep_cq_spare(ibdev) : 0;
 	struct uep_session *s = ctx->obj.session;
 	struct uep_cq *cq = ERR_PTR(-EINVAL);
 	struct uep_cq_hw *hw;
 	int ret;
 
 	if (cqe && cqe <= UEP_MAX_CQE)
-		cq = uep_obj_alloc_in(&ctx->obj, &uep_cq_type, sizeof(*cq), uep_cq_bytes(cqe));
+		cq = uep_obj_alloc_in(&ctx->obj, &uep_cq_type, sizeof(*cq),
+				      uep_cq_bytes(cqe + spare));
 	if (IS_ERR(cq)) {
 		if (chan)
 			uep_queue_put(chan);
@@ -337,6 +363,7 @@ out:
 static int uep_cq_resize(struct uep_cq *cq, struct rdma_ep_cmd_resize_cq *arg, u64 *bytes)
 {
 	struct ib_cq *ibcq = cq->hw->cq.ibcq;
+	u32 want;
 	int ret;
 
 	if (cq->dead)
@@ -348,9 +375,13 @@ static int uep_cq_resize(struct uep_cq *cq, struct rdma_ep_cmd_resize_cq *arg, u
 	if (arg->cqe < (u64)arg->taken + uep_cq_count(cq))
 		return -EINVAL;
 	cq->hw->tainted = true;
+	/* The completions in the CQ have to fit into the user's entries. */
 	ret = ep_compat_resize_cq(ibcq, arg->cqe);
 	if (ret)
 		return ret;
+	want = uep_cq_hw_cqe(ibcq->device, arg->cqe);
+	if (cq->hw->spare && want > ibcq->cqe)
+		ep_compat_resize_cq(ibcq, want);
 	if (!cq->nr_held)
 		uep_cq_free_held(cq);
 	/* The charge falls only without memory of held completions. */
@@ -358,8 +389,8 @@ static int uep_cq_resize(struct uep_cq *cq, struct rdma_ep_cmd_resize_cq *arg, u
 		swap(*bytes, cq->obj.queue_bytes);
 	WRITE_ONCE(cq->hw->wanted, arg->cqe);
 	cq->hw->cq.cqe = ibcq->cqe;
-	WRITE_ONCE(cq->hw->granted, ibcq->cqe);
-	arg->cqe = ibcq->cqe;
+	arg->cqe = uep_cq_granted(ibcq->device, arg->cqe, ibcq->cqe);
+	WRITE_ONCE(cq->hw->granted, arg->cqe);
 	return 0;
 }
 
@@ -378,7 +409,7 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	if (!arg->cqe || arg->cqe > UEP_MAX_CQE)
 		goto out;
 	/* Charged as one more object until it has worked. */
-	bytes = uep_cq_bytes(arg->cqe);
+	bytes = uep_cq_bytes(arg->cqe + cq->hw->spare);
 	ret = uep_charge(cmd->s, 1, bytes);
 	if (ret)
 		goto out;
