@@ -1117,9 +1117,10 @@ enum rdma_ep_notify_flags {
  * @cq: in: CQ
  * @reserved: must be 0
  *
- * The next completion that is added to the CQ puts one event on its channel. The
- * event may be for an unsolicited completion if the CQ was already armed for any
- * completion. The kernel arms it so for its ring, too.
+ * The next completion that is added to the CQ puts one event on its channel; with
+ * RDMA_EP_NOTIFY_SOLICITED the next one that is solicited, or that is an error. An
+ * earlier request without the flag remains valid. If the CQ has more completions
+ * than entries, or the kernel is out of memory, the event may be for any completion.
  */
 struct rdma_ep_cmd_notify_cq {
 	__u32 size;

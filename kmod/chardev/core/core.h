@@ -22,6 +22,7 @@
  *  uep_idle_user.ending      destruction of a user's idle CQs; inside the locks above,
  *                           the locks of commands that create objects, and ep_dev_enter()
  *   uep_idle_user.lock      lists of idle CQs (leaf)
+ *  uep_cq_hw.notify_lock     requests for events; a killable wait for the device, bounded
  *  uep_cq_hw.poll_lock       one poller at a time, order of completions
  *   uep_wq.lock              slots; held across ib_post_*
  *    uep_cq_hw.lock          the CQ's user; taken by handlers in any context

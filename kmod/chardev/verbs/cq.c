@@ -21,10 +21,11 @@ static void uep_cq_hw_comp(struct ib_cq *ibcq, void *context)
 	struct uep_cq_hw *hw = context;
 	unsigned long flags;
 
+	/* With the lock, see uep_cq_request() */
+	spin_lock_irqsave(&hw->lock, flags);
 	smp_store_mb(hw->armed, false); /* before waiters: uep_cq_await() reads armed last */
 	if (unlikely(atomic_read(&hw->waiters)))
 		wake_up_var(&hw->armed);
-	spin_lock_irqsave(&hw->lock, flags);
 	if (hw->user)
 		uep_cq_completed(hw->user);
 	spin_unlock_irqrestore(&hw->lock, flags);
@@ -43,11 +44,12 @@ static void uep_cq_hw_event(struct ib_event *event, void *context)
 	spin_unlock_irqrestore(&hw->lock, flags);
 }
 
-/* On return no task polls it. */
+/* On return no task polls it, and it has no QP of uep_cq_disarm(). */
 static void uep_cq_hw_killing(struct ep_res *res)
 {
 	struct uep_cq_hw *hw = uep_cq_hw_of(res);
 
+	guard(mutex)(&hw->notify_lock);
 	guard(mutex)(&hw->poll_lock);
 	spin_lock_irq(&hw->lock);
 	if (hw->user)
@@ -131,6 +133,7 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_
 	if (!hw)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&hw->ref);
+	mutex_init(&hw->notify_lock);
 	mutex_init(&hw->poll_lock);
 	spin_lock_init(&hw->lock);
 	hw->wanted = cqe;

@@ -135,6 +135,8 @@ static int uep_cq_poll_hw(struct uep_cq *cq, u32 max)
 		for (i = 0; i < n; i++)
 			if (uep_wc_to_user(cq, &locked, &wc[nr], &ibwc[i]))
 				nr++;
+			else if (ibwc[i].wr_id == UEP_DISARM_ID)
+				cq->hw->disarming = false;
 		uep_wq_complete_end(locked);
 		rcu_read_unlock();
 		cq->nr_held += nr;
@@ -182,6 +184,7 @@ static bool uep_cq_arm(struct uep_cq *cq)
 	if (cq->dead || cq->solicited || !ep_dev_has(cq->hw->cq.ibcq->device, EP_CAP_SOFTWARE))
 		return false;
 	WRITE_ONCE(cq->auto_arm, true);
+	cq->hw->any_requested = true;
 	WRITE_ONCE(cq->hw->armed, true);
 	/* Before the handler is called. */
 	smp_store_mb(cq->ring.shared->pending, UEP_RING_ARMING);
@@ -269,7 +272,7 @@ void uep_cq_free_held(struct uep_cq *cq)
  * still be found: a QP is destroyed or reset next, or its slots are needed. Returns whether none is
  * left on the device. With poll_lock
  */
-static bool uep_cq_drain_locked(struct uep_cq *cq)
+bool uep_cq_drain_locked(struct uep_cq *cq)
 {
 	u32 max;
 	int n;
@@ -317,6 +320,7 @@ static bool uep_cq_drain_armed(struct uep_cq *cq)
 	/* Then the device reports unsolicited completions, but the user wants no event of them. */
 	ok = !cq->dead && !cq->solicited;
 	if (ok && !READ_ONCE(cq->hw->armed)) {
+		cq->hw->any_requested = true;
 		WRITE_ONCE(cq->hw->armed, true);
 		ok = !ib_req_notify_cq(cq->hw->cq.ibcq, IB_CQ_NEXT_COMP);
 	}

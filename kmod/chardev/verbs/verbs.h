@@ -201,15 +201,20 @@ void uep_wq_cleanup(void);
 /* Bounds the stack, and the time for which drivers disable interrupts */
 #define UEP_POLL_BATCH	8
 
+/* The wr_id of uep_cq_disarm(): no cookie of a request is 0 */
+#define UEP_DISARM_ID	0
+
 /*
  * A CQ of the device. It serves one struct uep_cq after another: handlers find the current one
  * as @user, under @lock, which they take in any context. @poll_lock is held around each use
- * of @cq. @tainted is set under either lock, and never cleared.
+ * of @cq, but for the QP of uep_cq_disarm(), which exists with @notify_lock. @tainted is set
+ * under either lock, and never cleared.
  */
 struct uep_cq_hw {
 	struct kref ref;		/* the device's list; the user, or the idle list */
 	struct rcu_head rcu;		/* a driver may be late with a notification */
 	struct ep_cq cq;
+	struct mutex notify_lock;	/* requests for events; outside poll_lock */
 	struct mutex poll_lock;		/* uses of cq */
 	spinlock_t lock;		/* user */
 	struct uep_cq *user;		/* NULL: idle, or destroyed */
@@ -222,6 +227,8 @@ struct uep_cq_hw {
 	bool tainted;			/* differs from a new one: it gets no other user */
 	bool armed;			/* the device will report any completion */
 	atomic_t waiters;		/* tasks that wait until it is not armed (uep_cq_await()) */
+	bool any_requested;		/* a report of any, since uep_cq_disarm() (poll_lock) */
+	bool disarming;			/* its completion has not been polled (poll_lock) */
 	struct uep_idle idle;
 };
 
@@ -285,6 +292,7 @@ void uep_cq_completed(struct uep_cq *cq);
 void uep_cq_set_dead(struct uep_cq *cq);
 void uep_cq_reap(struct uep_cq *cq);
 u32 uep_cq_count(struct uep_cq *cq);
+bool uep_cq_drain_locked(struct uep_cq *cq);
 bool uep_cq_drain(struct uep_cq *cq);
 bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end);
 void uep_cq_free_held(struct uep_cq *cq);

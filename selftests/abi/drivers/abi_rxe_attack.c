@@ -369,6 +369,79 @@ TEST_F_TIMEOUT(attack, region_of_qp_that_fails_again_ends, 120)
 	pthread_join(thread, NULL);
 }
 
+/* Posts receives to a QP in ERR, which flushes them. */
+static int post_flushed(const struct abi *s, __u32 qp, int num)
+{
+	for (int i = 0; i < num; i++) {
+		int ret = abi_post_empty_recv(s, qp, i);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int fill_ring(const struct abi *s, __u32 cq)
+{
+	struct rdma_ep_cmd_poll_cq p = { .cq = cq };
+
+	return ABI(s->fd, POLL_CQ, &p);
+}
+
+static __u32 ring_level(const volatile struct rdma_ep_cq_ring *ring)
+{
+	return ring->head - ring->tail;
+}
+
+/*
+ * The CQ is armed, and full of completions that the user does not poll, also behind the ring: a
+ * request for solicited ones waits for no further one. (It did for half a second, with a lock for
+ * which the rescue of regions waits once for each CQ of each failed QP.)
+ */
+TEST_F_TIMEOUT(attack, solicited_event_of_full_cq_returns, 120)
+{
+	const struct abi *s = &self->s;
+	struct rdma_ep_cmd_create_cq cq = {
+		.flags = RDMA_EP_CQ_RING, .ctx = s->ctx, .channel_fd = -1, .cqe = 15,
+	};
+	struct rdma_ep_cq_ring *ring = ASSERT_PTR(abi_rings(s));
+	struct rdma_ep_cmd_create_qp flushed;
+	struct rdma_ep_qp_init other;
+	int all;
+
+	OK(ABI(s->fd, CREATE_CQ, &cq));
+	ASSERT_GT(RDMA_EP_MAX_RINGS, cq.ring);
+	ring += cq.ring;
+	/* The granted entries, and one that is not granted */
+	all = cq.cqe + 1;
+	/* Its requests have slots until their completions have been taken. */
+	abi_qp_attr(&flushed, QPT_RC, s->pd, cq.cq, cq.cq);
+	flushed.init.max_recv_wr = RDMA_EP_RING_ENTRIES + 4 * all;
+	OK(ABI(s->fd, CREATE_QP, &flushed));
+	OK(create_qp(s, cq.cq, cq.cq, &other));
+	OK(abi_qp_init(s, flushed.init.qp, QPT_RC, 0));
+	OK(abi_qp_state(s, flushed.init.qp, QPS_ERR));
+	OK(abi_qp_init(s, other.qp, QPT_RC, 0));
+
+	for (__u32 i = 1; i <= RDMA_EP_RING_ENTRIES; i++) {
+		OK(post_flushed(s, flushed.init.qp, 1));
+		ASSERT_TRUE(ABI_UNTIL(!fill_ring(s, cq.cq) && ring_level(ring) == i));
+	}
+	OK(post_flushed(s, flushed.init.qp, all));
+	usleep(20000);
+	/* This takes them from the device. */
+	OK(abi_qp_state(s, other.qp, QPS_RESET));
+	OK(abi_notify_cq(s, cq.cq, 0));
+	OK(post_flushed(s, flushed.init.qp, all));
+	usleep(20000);
+	__atomic_fetch_add(&ring->tail, 1, __ATOMIC_RELEASE);
+	OK(fill_ring(s, cq.cq));
+	ASSERT_EQ(RDMA_EP_RING_ENTRIES, ring_level(ring));
+	for (int i = 0; i < 4; i++)
+		EXPECT_WITHIN(100 * TEST_SCALE,
+			      EXPECT_EQ(0, abi_notify_cq(s, cq.cq, RDMA_EP_NOTIFY_SOLICITED)));
+}
+
 #define REGIONS	280
 
 struct dereg {
