@@ -2,7 +2,8 @@
 /*
  * The table of accounts. uep_account_mutex protects it, and the members that account.h names. An
  * account lives while it has a session, and after that until UEP_MAX_IDLE_ACCOUNTS others have
- * lost their last session since. It is not charged to a cgroup, which it would keep alive.
+ * lost their last session since. Its memory is charged to the cgroup of the opener, and does not
+ * keep that alive: the memory controller moves charges for slabs of a removed cgroup to its parent.
  *
  * A path identifies a cgroup, and a name a device: a unit that is started again, with a new cgroup
  * of the same path, continues its account: a reader cannot distinguish the two.
@@ -65,7 +66,7 @@ static struct uep_account *uep_account_alloc(kuid_t uid, const struct uep_group 
 	size_t len = uep_group_path(g, NULL);
 	struct uep_account *a;
 
-	a = kzalloc(struct_size(a, path, len + 1), GFP_KERNEL);
+	a = kzalloc(struct_size(a, path, len + 1), GFP_KERNEL_ACCOUNT);
 	if (!a)
 		return NULL;
 	a->uid = uid;
@@ -129,20 +130,39 @@ void uep_account_close(struct uep_session *s)
 	uep_account_free(oldest);
 }
 
-/* Finds or creates. The caller has an open session, and is inside ep_dev_enter(). Or NULL */
-struct uep_account_dev *uep_account_dev(struct uep_account *a, const struct ep_dev *dev)
+/* Finds the device of that name, or adds @new, if there is one; else NULL */
+static struct uep_account_dev *uep_account_add_dev(struct uep_account *a, const char *name,
+						   struct uep_account_dev *new)
 {
 	struct uep_account_dev *d;
 
 	guard(mutex)(&uep_account_mutex);
 	list_for_each_entry(d, &a->devs, entry)
-		if (!strcmp(d->name, dev->ibdev->name))
+		if (!strcmp(d->name, name))
 			return d;
-	d = kzalloc(sizeof(*d), GFP_KERNEL);
-	if (!d)
+	if (new)
+		list_add_rcu(&new->entry, &a->devs);
+	return new;
+}
+
+/*
+ * Finds or creates. The caller has an open session, and is inside ep_dev_enter(). Or NULL.
+ * Allocates without the lock, as the caller's cgroup may have no memory.
+ */
+struct uep_account_dev *uep_account_dev(struct uep_account *a, const struct ep_dev *dev)
+{
+	struct uep_account_dev *d, *new;
+
+	d = uep_account_add_dev(a, dev->ibdev->name, NULL);
+	if (d)
+		return d;
+	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
+	if (!new)
 		return NULL;
-	strscpy(d->name, dev->ibdev->name, sizeof(d->name));
-	list_add_rcu(&d->entry, &a->devs);
+	strscpy(new->name, dev->ibdev->name, sizeof(new->name));
+	d = uep_account_add_dev(a, new->name, new);
+	if (d != new)
+		kfree(new);
 	return d;
 }
 

@@ -438,4 +438,105 @@ TEST_F(group, lowered_below_use)
 	abi_close(&s);
 }
 
+/* A deep cgroup with a long name, and its children */
+#define DEEP_LEVELS	5
+#define CHILDREN	64
+
+static void deep_path(char *path, int levels, int child)
+{
+	path += sprintf(path, TOP "/b");
+	while (levels--)
+		path += sprintf(path, "/%0200d", 0);
+	if (child >= 0)
+		sprintf(path, "/%d", child);
+}
+
+static int control_memory(int levels, const char *how)
+{
+	char path[2048];
+
+	deep_path(path, levels, -1);
+	return abi_put(strcat(path, "/cgroup.subtree_control"), how);
+}
+
+static int move_to_child(int child)
+{
+	char path[2048];
+
+	deep_path(path, DEEP_LEVELS, child);
+	return abi_put(strcat(path, "/cgroup.procs"), "0");
+}
+
+/*
+ * Bytes of the kernel's objects that a cgroup and those below are charged for, or -1. The kernel
+ * adds changes up before they are read only if there are enough of them: pages make many.
+ */
+static long slabs(void)
+{
+	char line[128];
+	long bytes = -1;
+	FILE *f;
+
+	munmap(memset(abi_map(4 * MB), 1, 4 * MB), 4 * MB);
+	f = fopen(TOP "/memory.stat", "re");
+	while (f && bytes < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, "slab_unreclaimable %ld", &bytes);
+	if (f)
+		fclose(f);
+	return bytes;
+}
+
+/* Each session in a cgroup of its own needs memory for one more account, with its path. */
+static int charged_accounts(void *arg)
+{
+	long before, same, apart;
+	int i;
+
+	before = slabs();
+	CHECK(1, before >= 0);
+	for (i = 0; i < CHILDREN; i++)
+		CHECK(2, move_to_child(0) == 0 && open(RDMA_EP_DEVICE_NODE, O_RDWR) >= 0);
+	same = slabs() - before;
+	CHECK(3, same > CHILDREN * 512);
+	for (i = 0; i < CHILDREN; i++)
+		CHECK(4, move_to_child(i) == 0 && open(RDMA_EP_DEVICE_NODE, O_RDWR) >= 0);
+	apart = slabs() - before - same;
+	fprintf(stderr, "# a session: %ld bytes, with an account: %ld bytes\n", same / CHILDREN,
+		apart / CHILDREN);
+	CHECK(5, apart - same > CHILDREN * 1000);
+	return 0;
+}
+
+/* The memory of accounts is charged to the cgroups of their sessions. */
+TEST_F(group, accounts_are_charged)
+{
+	char path[2048];
+	int i;
+
+	if (abi_put(CGROUPS "/cgroup.subtree_control", "+memory") ||
+	    abi_put(TOP "/cgroup.subtree_control", "+memory"))
+		SKIP(return, "no memory controller");
+	for (i = 0; i <= DEEP_LEVELS; i++) {
+		deep_path(path, i, -1);
+		ASSERT_TRUE(!i || !mkdir(path, 0700) || errno == EEXIST);
+		OK(control_memory(i, "+memory"));
+	}
+	for (i = 0; i < CHILDREN; i++) {
+		deep_path(path, DEEP_LEVELS, i);
+		ASSERT_TRUE(!mkdir(path, 0700) || errno == EEXIST);
+	}
+	EXPECT_EQ(0, abi_child(charged_accounts, NULL));
+	for (i = 0; i < CHILDREN; i++) {
+		deep_path(path, DEEP_LEVELS, i);
+		EXPECT_EQ(0, rmdir(path));
+	}
+	for (i = DEEP_LEVELS; i; i--) {
+		deep_path(path, i, -1);
+		EXPECT_EQ(0, rmdir(path));
+	}
+	OK(control_memory(0, "-memory"));
+	OK(abi_put(TOP "/cgroup.subtree_control", "-memory"));
+	OK(abi_put(CGROUPS "/cgroup.subtree_control", "-memory"));
+}
+
 TEST_HARNESS_MAIN
