@@ -199,7 +199,9 @@ static int uep_qp_init_queues(struct uep_qp *qp)
 	} else {
 		ret = uep_wq_init(&qp->rq, s, qp->qp.cap.max_recv_wr, false);
 	}
-	return ret ?: xa_err(xa_store(&s->qps, uep_qp_key(qp), qp, GFP_KERNEL_ACCOUNT));
+	ret = ret ?: xa_insert(&s->qps, uep_qp_key(qp), qp, GFP_KERNEL_ACCOUNT);
+	/* On 32-bit machines a QP of another device may have the key (uep_qp_key()). */
+	return ret == -EBUSY ? -ENOMEM : ret;
 }
 
 static int uep_qp_check_init(const struct rdma_ep_qp_init *init)

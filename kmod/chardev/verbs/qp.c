@@ -103,7 +103,8 @@ const struct ep_res_ops uep_qp_res_ops = {
 
 /*
  * QPs by device and number, which has 24 bits. On 32-bit machines devices whose indexes differ by
- * a multiple of 256 have the same keys, so lookups compare the device.
+ * a multiple of 256 have the same keys, so lookups compare the device, and of two QPs with one key
+ * the second is not created.
  */
 static unsigned long uep_qp_key_of(const struct ep_dev *dev, u32 qp_num)
 {
