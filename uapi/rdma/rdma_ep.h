@@ -769,6 +769,7 @@ struct rdma_ep_cmd_alloc_pd {
  *  - ENOMEM: RLIMIT_MEMLOCK is reached, or the user's limit (parameter
  *    user_max_pinned_mb); on rxe of Linux 6.12 and later, @length is more than
  *    1 GiB
+ *  - EPERM: RLIMIT_MEMLOCK is 0, and the task lacks CAP_IPC_LOCK
  *  - EFAULT: the range is not mapped, or not writable
  */
 struct rdma_ep_cmd_reg_mr {
@@ -815,6 +816,7 @@ enum rdma_ep_rereg_flags {
  *
  *  - EINVAL: @flags is 0, or as with RDMA_EP_IOC_REG_MR
  *  - ENOMEM: as with RDMA_EP_IOC_REG_MR
+ *  - EPERM: as with RDMA_EP_IOC_REG_MR
  *  - EFAULT: as with RDMA_EP_IOC_REG_MR
  *  - EACCES: the memory was registered to be read only
  *  - EOPNOTSUPP: the device's driver cannot change regions, or not in this way (siw,
@@ -1341,7 +1343,11 @@ struct rdma_ep_qp_init {
  *
  *  - EINVAL: an attribute is out of range, objects are of different devices, the id
  *    is not bound or already has a QP, or only one of id and QP is for XRC
- *  - EPERM: the QP type needs a privilege
+ *  - EPERM: the Q_Key of an id of the port space IPOIB has its high bit set, which needs
+ *    CAP_NET_RAW
+ *  - EADDRNOTAVAIL: an id of the port space IPOIB: the broadcast group, which has the
+ *    Q_Key, is not joined on the port
+ *  - ENODEV: an id of the port space IPOIB on a device without ports of InfiniBand
  *  - EOPNOTSUPP: the device or the kernel does not offer this type of QP
  */
 struct rdma_ep_cmd_create_qp {
@@ -1396,6 +1402,9 @@ struct rdma_ep_cmd_open_qp {
  *  - EINVAL: the transition or an attribute is not allowed; on rxe also if
  *    cur_qp_state differs from the QP's state
  *  - ENODATA: as for RDMA_EP_IOC_CREATE_AH
+ *  - EHOSTUNREACH: as for RDMA_EP_IOC_CREATE_AH, whose resolution the command does for the
+ *    address vector
+ *  - ETIMEDOUT: as for RDMA_EP_IOC_CREATE_AH
  *  - EPERM: a Q_Key with its high bit set needs CAP_NET_RAW
  *  - EOPNOTSUPP: on rxe, max_dest_rd_atomic in another transition than to RTR
  *  - EBUSY: on rxe of Linux 6.12 and later, the QP has been reset after connections
@@ -1849,6 +1858,8 @@ struct rdma_ep_cmd_bind_addr {
  *
  *  - EINVAL: the id's state does not allow it, an address is malformed, or the id has
  *    an IPv6 address and is a member of a multicast group
+ *  - EHOSTUNREACH: there is no route to the destination host. No event follows
+ *  - ENETUNREACH: there is no route to the destination network. No event follows
  */
 struct rdma_ep_cmd_resolve_addr {
 	__u32 size;
@@ -1892,7 +1903,7 @@ struct rdma_ep_cmd_resolve_addr {
  *
  *  - EINVAL: the id's state does not allow it; NOTIFY: another event
  *  - EISCONN: NOTIFY: the connection is already established
- *  - EADDRINUSE: LISTEN: another id listens on the address
+ *  - EADDRINUSE: LISTEN: another id listens on the address; on siw also: a TCP socket does
  *  - EDQUOT: LISTEN: the backlog exceeds the limits on queue memory (iWARP devices)
  *  - ENODEV: RESOLVE_ROUTE: the device needs a GID (RoCE), and the id has none, as
  *    its address is a loopback or an AF_IB one
@@ -1935,6 +1946,12 @@ struct rdma_ep_cmd_id {
  *    is over the device's limits; the private data is too long; there is no such QP
  *    or, over iWARP, it has had a connection; ACCEPT: the peer's request has a
  *    packet size that does not exist
+ *  - ECONNREFUSED: CONNECT on siw: the peer refuses the TCP connection, for which the
+ *    command waits. Other errors of this connection are returned as they are, and no
+ *    event follows
+ *  - EHOSTUNREACH: CONNECT on siw: the TCP connection does not reach the peer
+ *  - ETIMEDOUT: CONNECT on siw: the peer does not answer the TCP connection
+ *  - ECONNRESET: ACCEPT on siw: the peer has ended the TCP connection
  */
 struct rdma_ep_cmd_connect {
 	__u32 size;
@@ -1964,6 +1981,7 @@ struct rdma_ep_cmd_connect {
  *
  *  - EINVAL: the id's state does not allow it, @reason is another one, or the private
  *    data is too long
+ *  - ECONNRESET: on siw, the peer has ended the TCP connection
  */
 struct rdma_ep_cmd_reject {
 	__u32 size;
@@ -2015,6 +2033,7 @@ struct rdma_ep_cmd_query_id {
  *  - EINVAL: the length or the value is wrong (an acknowledge timeout has five bits),
  *    the id's state does not allow it, or a path begins at another GID than the id's
  *  - ENODEV: a path: as for RDMA_EP_IOC_RESOLVE_ROUTE
+ *  - EOPNOTSUPP: a path on a port of Omni-Path
  */
 struct rdma_ep_cmd_set_option {
 	__u32 size;
@@ -2069,6 +2088,8 @@ struct rdma_ep_cmd_migrate_id {
  *
  *  - EINVAL: the id is not bound to a device, @qp_state is over ERR, or the state of
  *    the connection does not have this transition
+ *  - EADDRNOTAVAIL: as for RDMA_EP_IOC_CREATE_QP
+ *  - ENODEV: as for RDMA_EP_IOC_CREATE_QP
  */
 struct rdma_ep_cmd_init_qp_attr {
 	__u32 size;
