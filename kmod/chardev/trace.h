@@ -211,9 +211,14 @@ TRACE_EVENT_CONDITION(rdma_ep_refuse,
 );
 
 /*
- * A limit is exceeded. One event for each limit, before the rdma_ep_refuse of the command.
+ * A limit is exceeded: the first one in the order of uep_over_any(), before the rdma_ep_refuse of
+ * the command. Of an unread event, which is lost, each of its two limits that is exceeded. The
+ * owners of a session (EDQUOT of ADOPT) have no such event.
  *
- * @limit: the module's parameter, or "unread_events" (of a session; they are lost)
+ * @limit: a name of uep_refusals: "session_max_objects", "session_max_queue_mb",
+ *	"user_max_objects", "user_max_queue_mb", "user_max_pinned_mb", "cgroup_objects",
+ *	"cgroup_queue", "cgroup_pinned" or "restriction"; or of an unread event "unread_events"
+ *	(of the session) or "user_max_events"
  * @wanted: objects, bytes or events with the refused ones
  * @max: the limit
  */
