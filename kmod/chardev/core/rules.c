@@ -9,7 +9,7 @@
  *	CONDITION = "gid=" NUMBER { "," NUMBER } | "cgroup=" CGROUP
  *	CGROUP	= "/" [ GLOB { "/" GLOB } ]
  *
- * SIZE is a number of bytes with an optional K, M, G; "max" is no limit.
+ * SIZE is a number of bytes with an optional K, M, G, T, P or E of either case; "max" is no limit.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
