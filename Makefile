@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# rdma_ep: the module, the library, and what tests them. "make help" lists the
-# targets. (What the module consists of is in Kbuild.)
+# rdma_ep: the module, the library, and their tests. "make help" lists the targets. Kbuild lists the
+# objects of the module.
 
 KVER ?= $(or $(KERNELRELEASE),$(shell uname -r))
 KDIR ?= /lib/modules/$(KVER)/build
@@ -15,20 +15,20 @@ DESTDIR ?=
 
 SYMBOLS := $(OFED:%=%/Module.symvers) $(KBUILD_EXTRA_SYMBOLS)
 INCDIR := $(DESTDIR)$(PREFIX)/include
-# udev and modules-load look here, whatever PREFIX is.
+# udev and modules-load read these directories, whatever PREFIX is.
 CONFDIR := $(DESTDIR)/usr/lib
 MODDIR := $(DESTDIR)/lib/modules/$(KVER)/updates
-# What other modules are built against.
+# Other modules are built against these files.
 DEVDIR := $(DESTDIR)/lib/modules/$(KVER)/rdma_ep
 RIG := selftests/vm/rig
 
-# For the rig; anything that is not given is its own default.
+# The rig has a default for each variable that is not given.
 export SUITE DEVICE KERNEL CACHE TESTS CELLS MATRIX MATRIX_SECONDS JOBS PAIRS \
 	MODE BENCH BENCH_SCALE BENCH_PARTS BENCH_TURNS PROFILE
 
 all: modules lib tools
 
-# If it fails: because of what the kernel is?
+# After a failure kernel-lacks reports what the kernel lacks.
 modules:
 	@kmod/kernel-lacks $(KDIR) none
 	$(MAKE) -C $(KDIR) M=$(CURDIR) OFED=$(OFED) KBUILD_EXTRA_SYMBOLS="$(SYMBOLS)" modules || { \
@@ -47,8 +47,8 @@ install-modules:
 	install -m 644 Module.symvers $(DEVDIR)/Module.symvers
 	$(if $(DESTDIR),,depmod $(KVER))
 
-# The library and its programs, the uapi header and the kernel API. Of the makes in lib and tools
-# one runs at a time.
+# The library and its programs, the uapi header and the kernel API. The makes in lib and tools run
+# one after the other.
 install-lib: lib tools
 	$(MAKE) -C lib install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
@@ -74,22 +74,22 @@ uninstall:
 	$(if $(DESTDIR),,depmod $(KVER))
 	$(if $(DESTDIR),,ldconfig)
 
-# Of every kernel and device what says the most, or one of them in full.
+# The tests that depend on the kernel or device in each cell, or one cell in full
 check:
 	@$(if $(SUITE)$(DEVICE)$(KERNEL)$(TESTS),$(RIG) check,KERNEL_BUILD=$(or $(KERNEL_BUILD),no) $(RIG) matrix)
 
-# Both devices, or one; or some tests.
+# Both devices, or one; or some tests
 check-debug:
 	@$(if $(DEVICE)$(TESTS),KERNEL=debug $(RIG) check,MATRIX=$(dir $(RIG))cells.all CELLS='*/debug' $(RIG) matrix)
 
 check-matrix: $(if $(CELLS)$(MATRIX),,check-kernels)
 	@MATRIX=$${MATRIX:-$(dir $(RIG))cells.all} $(RIG) matrix
 
-# Every kernel within reach: built for, and booted if this machine can.
+# Builds for each of Debian's kernels, and boots those of this architecture.
 check-kernels:
 	@$(dir $(RIG))build-kernels.sh
 
-# Packages that are installed, upgraded, removed; with SUITE, of one suite.
+# Packages are installed, upgraded and removed; with SUITE, those of one suite.
 check-packages:
 	@set -e; for suite in $(or $(SUITE),bookworm trixie sid); do \
 		SUITE=$$suite $(RIG) packages; done
@@ -100,13 +100,13 @@ bench demo shell lint deb site:
 dist:
 	@packaging/dist build
 
-# Results of "make bench" into docs/performance/results.md. FROM=DIRECTORIES, or nothing to
-# render the tables and plots again.
+# Writes results of "make bench" to docs/performance/results.md. FROM=DIRECTORIES; without it, the
+# tables and plots are rendered again.
 FROM ?=
 bench-report:
 	PYTHONDONTWRITEBYTECODE=1 python3 selftests/bench/docs.py docs $(FROM)
 
-# Quotes in documents, from the sources.
+# Renews the quotes in documents from the sources.
 docs:
 	selftests/tree/docs.sh update
 

@@ -36,7 +36,7 @@ static void receive(uintptr_t slot)
 	check(rdma_post_recv(owner, (void *)slot, SLOT_AT(slot), SLOT, mr), "rdma_post_recv");
 }
 
-/* What all connections share. To read the region, the next instance would map a memfd. */
+/* All connections share these. To read the region, the next instance would map a memfd. */
 static void prepare(void)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = SLOTS, .max_sge = 1 } };
@@ -72,7 +72,7 @@ static void completions(void)
 			receive(wc.wr_id);
 }
 
-/* The next instance: all is as it was. In a worker: a request that has nothing yet */
+/* The next instance: all objects are as they were. In a worker: a request without any */
 static void resume(int flags)
 {
 	struct rdma_ep_adopted *all = rdma_ep_adopt(session, flags);

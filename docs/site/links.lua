@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: GPL-2.0-only
 --
--- Links of a document to where the site has what they lead to. Files that are no
--- documents are written to $SITE_SOURCES, for render to bring them along.
+-- Changes the links of a document to the places of their targets in the site. The names of files
+-- that are no documents are written to $SITE_SOURCES, and render copies them.
 
 local file = os.getenv("SITE_FILE")
 
--- Without "." and "..", from the top directory.
+-- Returns the path from the top directory, without "." and "..".
 local function resolve(path)
 	local parts = {}
 	local dir = file:match("^(.*/)") or ""

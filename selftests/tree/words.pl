@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # words.pl CLASS FILE...: count habits of style in the prose of files. CLASS is
-# "comments" (C: comments; other sources: lines that begin with #) or "documents"
+# "comments" (C: comments; other sources: lines that begin with #, of Lua with --) or "documents"
 # (Markdown, manual pages, plain text). Prints "WORDS n", then "HABIT FILE:LINE: sentence"
 # for each hit. Code, quotes in backticks, headings and table rules do not count.
 use strict;
@@ -24,7 +24,7 @@ sub comments
 	my ($name, $text) = @_;
 	my @out;
 
-	if ($name =~ /\.(?:[ch]|bt|map)$/) {
+	if ($name =~ /\.(?:[ch]|bt|map|css)$/) {
 		# Strings may contain the characters that begin a comment.
 		while ($text =~ m{"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|/\*(.*?)\*/|//([^\n]*)}gs) {
 			my $body = $1 // $2;
@@ -38,7 +38,7 @@ sub comments
 	my ($line, $first, $body) = (0, 0, "");
 	for (split(/\n/, "$text\n\n", -1)) {
 		$line++;
-		if (/^\s*#+(?!!)(.*)/ || /^\s*\.\\"(.*)/) {
+		if (/^\s*#+(?!!)(.*)/ || /^\s*\.\\"(.*)/ || ($name =~ /\.lua$/ && /^\s*--+(.*)/)) {
 			$first ||= $line;
 			$body .= "$1\n";
 		} elsif ($first) {

@@ -19,7 +19,7 @@
 # words.sh --show CLASS [HABIT]	print each sentence that counts
 # words.sh --self-test		show that the check sees what it is for
 
-CLASSES=(kmod uapi lib tools selftests documents manual)
+CLASSES=(kmod uapi lib tools selftests build documents manual)
 LIMIT=2
 # Subjects of later commits are "area: imperative object".
 BASE=653c26980b046e1dc163d52574c5e77daa3e6a3d
@@ -30,22 +30,29 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=selftests/tree/checks.sh
 . "$here/checks.sh"
 
-# files CLASS: of the current directory
+# files CLASS: of the current directory. selftests/vm/debug.config and kernel-in-tree are left
+# out: a debug kernel is built anew after each change of them, also of a comment.
 files()
 {
 	case $1 in
 	documents)
 		find README.md CONTRIBUTING.md CHANGELOG.md docs -name '*.md'
 		find tools debian -type f \( -name '*.1' -o -name control -o -name README.source \) ;;
+	build)
+		find Makefile Kbuild dkms.conf .ci packaging docs/site docs/programs -type f \
+			! -name '*.json' ! -name '*.html' ! -name '*.md' ;;
 	manual)
 		find lib/man -maxdepth 1 -name '*.[1-8]*'
 		find lib/man/pages -name '*.txt' ;;
 	*)
 		find "$1" -type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.bt' -o -name '*.map' \
 			-o -name Makefile -o -name Kbuild -o -name '*.awk' -o -name '*.def' \
-			-o -name '*.pl' \) ! -path '*/man/out/*' ! -name 'words.*'
+			-o -name '*.pl' -o -name '*.mk' -o -path '*/vm/cells*' \
+			-o -path '*/vm/kernels' -o -path '*/vm/debug.tests' \
+			-o -path '*/vm/deb-in-tree' \) ! -path '*/man/out/*' ! -name 'words.*'
 		# Scripts without a suffix
-		find "$1" -type f ! -name '*.*' ! -path '*/man/out/*' -perm -100 \
+		find "$1" -type f ! -name '*.*' ! -path '*/man/out/*' \
+			! -path '*/vm/kernel-in-tree' -perm -100 \
 			-exec grep -lE '^#!/bin/(ba)?sh' {} + ;;
 	esac | sort
 }
