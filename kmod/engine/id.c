@@ -253,7 +253,7 @@ int ep_id_begin(struct ep_id *id)
 	return ret;
 }
 
-/* The same for an id that is bound to a device: -EINVAL if it is not. */
+/* As ep_id_begin(), for an id that is bound to a device: -EINVAL if it is not */
 int ep_id_begin_bound(struct ep_id *id)
 {
 	int ret = ep_id_begin(id);

@@ -105,7 +105,7 @@ void ep_qp_error(struct ep_qp *qp)
 		ep_qp_unlock(qp);
 }
 
-/* The same, done on return. Not called in handlers. */
+/* As ep_qp_error(), but the QP has failed on return. Not called in handlers. */
 void ep_qp_error_wait(struct ep_qp *qp)
 {
 	ep_qp_before_end(qp);

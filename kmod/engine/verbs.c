@@ -236,7 +236,7 @@ int ep_qp_create(struct ep_qp *qp, struct ep_dev *dev, struct ib_pd *pd,
 	return 0;
 }
 
-/* The same for one more opener of an XRC target */
+/* As ep_qp_create(), for one more opener of an XRC target */
 int ep_qp_open(struct ep_qp *qp, struct ep_dev *dev, const struct ep_res_ops *ops,
 	       struct ib_qp_open_attr *attr)
 {

@@ -188,7 +188,7 @@ struct uep_id *uep_id_begin(struct uep_session *s, u32 handle)
 	return uep_id_begin_with(s, handle, ep_id_begin);
 }
 
-/* The same, with -EINVAL if the id is not bound to a device. */
+/* As uep_id_begin(). -EINVAL if the id is not bound to a device */
 struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle)
 {
 	return uep_id_begin_with(s, handle, ep_id_begin_bound);

@@ -346,7 +346,7 @@ void *uep_queue_of_file(struct file *file, const struct uep_session *s,
 	return qf->q;
 }
 
-/* The same of the caller's descriptor, with a reference. */
+/* As uep_queue_of_file(), for a descriptor of the caller and with a reference */
 void *uep_queue_find(struct uep_session *s, int fd, const struct uep_queue_ops *ops)
 {
 	struct file *file = fget(fd);

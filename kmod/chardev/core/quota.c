@@ -6,8 +6,8 @@
  * for, so without limits an unprivileged opener of the device could exhaust the kernel.
  * CAP_SYS_RESOURCE exempts a task from those of session and user; for registered memory
  * CAP_IPC_LOCK does, or RLIMIT_MEMLOCK without a limit. No task is exempt from those
- * of a cgroup, which the administrator has set: the root of a container is in it, too. Nor from
- * those of the session's restrictions.
+ * of a cgroup, which the administrator has set: the root of a container is in it, too. The
+ * limits of the session's restrictions hold for all tasks as well.
  */
 #include <linux/capability.h>
 #include <linux/log2.h>

@@ -52,7 +52,7 @@ void uep_restriction_put(struct uep_restriction *r)
 	}
 }
 
-/* The same of a restriction with all below it */
+/* As uep_restriction_objs(), with all restrictions below */
 int uep_restrictions_objs(const struct uep_restriction *r)
 {
 	int nr = 0;

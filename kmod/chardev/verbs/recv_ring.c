@@ -70,7 +70,7 @@ static noinline_for_stack u32 uep_recv_ring_post(struct uep_post_queue *q,
 	return done;
 }
 
-/* The same of up to a batch in the ring. */
+/* As uep_recv_ring_post(), for up to a batch of the receives in the ring */
 static u32 uep_recv_ring_batch(struct uep_srq *srq, u32 nr, int *err)
 {
 	struct uep_post_queue q = uep_srq_post_queue(srq);
