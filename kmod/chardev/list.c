@@ -40,7 +40,8 @@ static int uep_list_mr(struct uep_mr *mr, struct rdma_ep_obj_info *info)
 
 static void uep_list_cq(struct uep_cq *cq, struct rdma_ep_obj_info *info)
 {
-	info->uid = cq->comp.uid;
+	/* That of comp does not change without a channel. */
+	info->uid = cq->async.uid;
 	info->ctx = cq->ctx->obj.handle;
 	info->channel = cq->chan ? cq->chan->number : 0;
 	info->cqe = READ_ONCE(cq->hw->granted);

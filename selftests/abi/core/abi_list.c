@@ -142,18 +142,26 @@ TEST_F(list, cookies_and_notes_stay)
 		.note = "note",
 	};
 	const struct rdma_ep_obj_info *i;
+	__u32 cq;
 	int fd;
 
+	/* No completion event names a CQ without a channel. */
+	OK(abi_create_cq(&self->s, -1, 1, 9, &cq));
 	OK(ABI(self->s.fd, SET_OBJ, &o));
 	self->num = abi_list_objs(self->s.fd, 64, self->info);
 	i = FIND(QP, o.handle);
 	EXPECT_EQ(7, i->uid);
 	EXPECT_EQ(8, i->cookie);
 	EXPECT_EQ(0, memcmp(o.note, i->note, sizeof(o.note)));
+	EXPECT_EQ(9, FIND(CQ, cq)->uid);
+	OK(set_uid(self->s.fd, RDMA_EP_OBJ_CQ, cq, 10));
+	self->num = abi_list_objs(self->s.fd, 64, self->info);
+	EXPECT_EQ(10, FIND(CQ, cq)->uid);
 	fd = FD(abi_adopt(self->s.fd));
 	self->num = abi_list_objs(fd, 64, self->info);
 	i = FIND(QP, o.handle);
 	EXPECT_EQ(0, i->uid);
+	EXPECT_EQ(0, FIND(CQ, cq)->uid);
 	EXPECT_EQ(8, i->cookie);
 	EXPECT_EQ(0, memcmp(o.note, i->note, sizeof(o.note)));
 	/* Each value can be set alone; a value without its flag is refused. */
