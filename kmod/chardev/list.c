@@ -41,7 +41,7 @@ static int uep_list_mr(struct uep_mr *mr, struct rdma_ep_obj_info *info)
 static void uep_list_cq(struct uep_cq *cq, struct rdma_ep_obj_info *info)
 {
 	/* That of comp does not change without a channel. */
-	info->uid = cq->async.uid;
+	info->uid = uep_node_uid(cq->ctx->async, &cq->async);
 	info->ctx = cq->ctx->obj.handle;
 	info->channel = cq->chan ? cq->chan->number : 0;
 	info->cqe = READ_ONCE(cq->hw->granted);
@@ -50,7 +50,7 @@ static void uep_list_cq(struct uep_cq *cq, struct rdma_ep_obj_info *info)
 
 static void uep_list_srq(struct uep_srq *srq, struct rdma_ep_obj_info *info)
 {
-	info->uid = srq->async.uid;
+	info->uid = uep_node_uid(srq->pd->ctx->async, &srq->async);
 	info->pd = srq->pd->obj.handle;
 	info->recv_cq = uep_handle_of(srq->cq);
 	info->xrcd = uep_handle_of(srq->xrcd);
@@ -60,7 +60,7 @@ static void uep_list_srq(struct uep_srq *srq, struct rdma_ep_obj_info *info)
 
 static void uep_list_qp(struct uep_qp *qp, struct rdma_ep_obj_info *info)
 {
-	info->uid = qp->async.uid;
+	info->uid = uep_node_uid(qp->ctx->async, &qp->async);
 	info->ctx = qp->ctx->obj.handle;
 	info->pd = uep_handle_of(qp->pd);
 	info->send_cq = uep_handle_of(qp->send_cq);
@@ -121,7 +121,11 @@ static int uep_list_id(struct uep_id *id, struct rdma_ep_obj_info *info)
 
 static void uep_list_mcast(struct uep_mcast *mcast, struct rdma_ep_obj_info *info)
 {
+	struct uep_session *s = mcast->obj.session;
+
+	spin_lock(&s->ev_lock);
 	info->uid = mcast->uid;
+	spin_unlock(&s->ev_lock);
 	info->id = uep_obj_claimed(&mcast->id->obj) ? 0 : mcast->id->obj.handle;
 }
 

@@ -96,7 +96,7 @@ struct uep_id {
  * @id: id (holds a reference, but is no user of it: the id may be destroyed first)
  * @mc: the engine's
  * @joined: the group is to be left
- * @uid: the user's cookie
+ * @uid: the user's cookie (ev_lock)
  * @events_reported: number of read events (ev_lock)
  */
 struct uep_mcast {

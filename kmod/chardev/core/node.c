@@ -57,6 +57,16 @@ void uep_node_set_uid(struct uep_queue *q, struct uep_node *node, u64 uid, bool 
 	spin_unlock_irq(&q->lock);
 }
 
+u64 uep_node_uid(struct uep_queue *q, const struct uep_node *node)
+{
+	u64 uid;
+
+	spin_lock_irq(&q->lock);
+	uid = node->uid;
+	spin_unlock_irq(&q->lock);
+	return uid;
+}
+
 /* Any context. @type: event type of a typed queue, else 0 */
 void uep_node_post(struct uep_queue *q, struct uep_node *node, u32 type)
 {
@@ -97,6 +107,7 @@ bool uep_node_dequeue(struct uep_queue *q, struct uep_node_event *ev)
 	if (node) {
 		ev->node = node;
 		ev->type = node->types[0];
+		ev->uid = node->uid;
 		if (q->ops->typed)
 			uep_node_cut(node, node->types);
 		else

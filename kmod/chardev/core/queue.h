@@ -102,14 +102,16 @@ struct uep_node {
 	struct uep_obj *obj;
 };
 
-/* An event that is being read: its node, whose object is referenced, and its type */
+/* An event that is being read: its node, whose object is referenced, its type, and the cookie */
 struct uep_node_event {
 	struct uep_node *node;
 	u32 type;
+	u64 uid;
 };
 
 void uep_node_init(struct uep_node *node, struct uep_obj *obj, u64 uid);
 void uep_node_set_uid(struct uep_queue *q, struct uep_node *node, u64 uid, bool forget);
+u64 uep_node_uid(struct uep_queue *q, const struct uep_node *node);
 void uep_node_post(struct uep_queue *q, struct uep_node *node, u32 type);
 u32 uep_node_purge(struct uep_queue *q, struct uep_node *node);
 bool uep_node_dequeue(struct uep_queue *q, struct uep_node_event *ev);

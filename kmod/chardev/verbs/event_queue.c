@@ -24,7 +24,7 @@ static int uep_comp_deliver(struct uep_queue *q, char __user *buf)
 		return -EAGAIN;
 	/* The user polls next. */
 	uep_cq_reap(container_of(ev.node->obj, struct uep_cq, obj));
-	rec.uid = ev.node->uid;
+	rec.uid = ev.uid;
 	return uep_node_read(q, &ev, !copy_to_user(buf, &rec, sizeof(rec)));
 }
 
@@ -38,7 +38,7 @@ static int uep_async_deliver(struct uep_queue *q, char __user *buf)
 	if (!uep_node_dequeue(q, &ev))
 		return -EAGAIN;
 	rec.event = ev.type;
-	rec.uid = ev.node->uid;
+	rec.uid = ev.uid;
 	return uep_node_read(q, &ev, !copy_to_user(buf, &rec, sizeof(rec)));
 }
 
