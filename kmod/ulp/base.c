@@ -192,7 +192,7 @@ int ulp_end(struct rdma_ep *ep, int ret)
  * Finds the device that @cm_id is bound to, if any. Called between ep_id_begin() and
  * ep_id_end(), or in the handler of a connection request.
  */
-int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id)
+int ulp_ep_find_dev(struct rdma_ep *ep, const struct rdma_cm_id *cm_id)
 {
 	ep->qp_type = cm_id->qp_type;
 	if (!cm_id->device)

@@ -212,7 +212,7 @@ static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener,
 	if (!child)
 		return NULL;
 	if (ulp_keep_qp_attr(child, listener->request_qp) || ulp_migrate(child, NULL) ||
-	    ulp_ep_bind(child, cm_id) || ulp_set_options(listener, cm_id))
+	    ulp_ep_find_dev(child, cm_id) || ulp_set_options(listener, cm_id))
 		goto err;
 	child->local = cm_id->route.addr.src_addr;
 	child->peer = cm_id->route.addr.dst_addr;
@@ -311,7 +311,7 @@ static int ulp_ep_bound(struct rdma_ep *ep)
 	ret = ulp_begin(ep, ep_id_begin);
 	if (ret)
 		return ret;
-	ret = ulp_ep_bind(ep, ep->id.cm_id);
+	ret = ulp_ep_find_dev(ep, ep->id.cm_id);
 	ep->local = ep->id.cm_id->route.addr.src_addr;
 	ep->peer = ep->id.cm_id->route.addr.dst_addr;
 	ep_id_end(&ep->id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel face: endpoints for kernel consumers over the engine.
+ * The interface for kernel consumers: endpoints over the engine.
  *
  * Locks, outermost first
  * ----------------------
@@ -220,7 +220,7 @@ int ulp_copy_addr(struct sockaddr_storage *dst, const struct sockaddr *src);
 int ulp_errno(const struct rdma_ep *ep, int ret);
 int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id));
 int ulp_end(struct rdma_ep *ep, int ret);
-int ulp_ep_bind(struct rdma_ep *ep, const struct rdma_cm_id *cm_id);
+int ulp_ep_find_dev(struct rdma_ep *ep, const struct rdma_cm_id *cm_id);
 int ulp_ep_hold(struct rdma_ep *ep);
 void ulp_ep_put(struct rdma_ep *ep);
 struct ulp_event *ulp_event_alloc(gfp_t gfp);

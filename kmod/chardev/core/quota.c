@@ -257,7 +257,7 @@ static bool uep_may_hold(const struct uep_session *s, const struct uep_want *w,
 }
 
 /* One refusal has one reason: the first limit that is exceeded. */
-static void uep_refuse(struct uep_session *s, const struct uep_over *over)
+static void uep_report_over(struct uep_session *s, const struct uep_over *over)
 {
 	trace_rdma_ep_over_limit(s, uep_refusals[over->reason], over->wanted, over->max);
 	uep_count_refusal(s, over->reason);
@@ -279,7 +279,7 @@ static int uep_charge_want(struct uep_session *s, struct uep_want *w)
 		uep_held_add(s, w, -1);
 		w->charged = false;
 	}
-	uep_refuse(s, &over);
+	uep_report_over(s, &over);
 	return -EDQUOT;
 }
 

@@ -159,7 +159,7 @@ static const struct in6_addr uep_any_v4 = {
 };
 
 /* An address as grants have it, with a range of ports. Not @is_ip: no grant names it. */
-struct uep_target {
+struct uep_addr_range {
 	struct in6_addr addr;
 	bool is_ip;
 	u16 first_port;
@@ -167,17 +167,17 @@ struct uep_target {
 };
 
 static bool uep_restriction_grants(const struct uep_restriction *r, enum rdma_ep_grant_type type,
-				   const struct uep_target *t)
+				   const struct uep_addr_range *a)
 {
-	bool v4 = ipv6_addr_v4mapped(&t->addr);
+	bool v4 = ipv6_addr_v4mapped(&a->addr);
 	const struct uep_grant *g;
 
-	if (!t->is_ip)
+	if (!a->is_ip)
 		return false;
 	for (g = r->grants; g < r->grants + r->nr; g++)
 		if (g->type == type && ipv6_addr_v4mapped(&g->addr) == v4 &&
-		    ipv6_prefix_equal(&g->addr, &t->addr, g->prefix_len) &&
-		    g->first_port <= t->first_port && t->last_port <= g->last_port)
+		    ipv6_prefix_equal(&g->addr, &a->addr, g->prefix_len) &&
+		    g->first_port <= a->first_port && a->last_port <= g->last_port)
 			return true;
 	return false;
 }
@@ -188,119 +188,123 @@ static u32 uep_restrict_flag(enum rdma_ep_grant_type type)
 	return type == RDMA_EP_GRANT_BIND ? RDMA_EP_RESTRICT_BIND : RDMA_EP_RESTRICT_CONNECT;
 }
 
-static int uep_check_target(const struct uep_session *s, enum rdma_ep_grant_type type,
-			    const struct uep_target *t)
+static int uep_check_range(const struct uep_session *s, enum rdma_ep_grant_type type,
+			   const struct uep_addr_range *a)
 {
 	const struct uep_restriction *r;
 
 	for (r = uep_restrictions(s); r; r = r->below)
-		if ((r->flags & uep_restrict_flag(type)) && !uep_restriction_grants(r, type, t))
+		if ((r->flags & uep_restrict_flag(type)) && !uep_restriction_grants(r, type, a))
 			return -EACCES;
 	return 0;
 }
 
-/* The target of an unbound id is the unspecified address. */
-static struct uep_target uep_target_of(const struct sockaddr *addr)
+/* The address of an unbound id is the unspecified one. */
+static struct uep_addr_range uep_sockaddr_range(const struct sockaddr *addr)
 {
 	const struct sockaddr_in6 *sin6 = (const void *)addr;
 	const struct sockaddr_in *sin = (const void *)addr;
-	struct uep_target t = { .is_ip = true };
+	struct uep_addr_range a = { .is_ip = true };
 
 	switch (addr->sa_family) {
 	case AF_UNSPEC:
-		t.addr = uep_any_v4;
+		a.addr = uep_any_v4;
 		break;
 	case AF_INET:
-		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &t.addr);
-		t.first_port = ntohs(sin->sin_port);
+		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &a.addr);
+		a.first_port = ntohs(sin->sin_port);
 		break;
 	case AF_INET6:
-		t.addr = sin6->sin6_addr;
-		t.first_port = ntohs(sin6->sin6_port);
+		a.addr = sin6->sin6_addr;
+		a.first_port = ntohs(sin6->sin6_port);
 		break;
 	default:
-		t.is_ip = false;
+		a.is_ip = false;
 	}
-	t.last_port = t.first_port;
-	return t;
+	a.last_port = a.first_port;
+	return a;
 }
 
 /* @gid: of RoCE, where it is an IP address; NULL: another address, which has no grant */
-static struct uep_target uep_target_of_gid(const union ib_gid *gid, u16 first_port, u16 last_port)
+static struct uep_addr_range uep_gid_range(const union ib_gid *gid, u16 first_port, u16 last_port)
 {
-	struct uep_target t = { .is_ip = gid, .first_port = first_port, .last_port = last_port };
+	struct uep_addr_range a = {
+		.is_ip = gid,
+		.first_port = first_port,
+		.last_port = last_port,
+	};
 
 	if (gid)
-		memcpy(&t.addr, gid->raw, sizeof(t.addr));
-	return t;
+		memcpy(&a.addr, gid->raw, sizeof(a.addr));
+	return a;
 }
 
 /* The unspecified address of IPv6 may be that of IPv4 as well. */
-static int uep_check_bind_target(const struct uep_session *s, struct uep_target *t)
+static int uep_check_bind_range(const struct uep_session *s, struct uep_addr_range *a)
 {
-	int ret = uep_check_target(s, RDMA_EP_GRANT_BIND, t);
+	int ret = uep_check_range(s, RDMA_EP_GRANT_BIND, a);
 
-	if (ret || !ipv6_addr_any(&t->addr))
+	if (ret || !ipv6_addr_any(&a->addr))
 		return ret;
-	t->addr = uep_any_v4;
-	ret = uep_check_target(s, RDMA_EP_GRANT_BIND, t);
-	t->addr = in6addr_any;
+	a->addr = uep_any_v4;
+	ret = uep_check_range(s, RDMA_EP_GRANT_BIND, a);
+	a->addr = in6addr_any;
 	return ret;
 }
 
 /* May the session bind an id to the address? -EACCES */
 int uep_check_bind(const struct uep_session *s, const struct sockaddr *addr)
 {
-	struct uep_target t = uep_target_of(addr);
+	struct uep_addr_range a = uep_sockaddr_range(addr);
 
-	return uep_check_bind_target(s, &t);
+	return uep_check_bind_range(s, &a);
 }
 
 /* May an id with this local address act? The kernel may have chosen the port. -EACCES */
 int uep_check_local(const struct uep_session *s, const struct sockaddr *addr)
 {
-	struct uep_target t = uep_target_of(addr);
+	struct uep_addr_range a = uep_sockaddr_range(addr);
 
-	if (!uep_check_bind_target(s, &t))
+	if (!uep_check_bind_range(s, &a))
 		return 0;
-	t.first_port = 0;
-	t.last_port = 0;
-	return uep_check_bind_target(s, &t);
+	a.first_port = 0;
+	a.last_port = 0;
+	return uep_check_bind_range(s, &a);
 }
 
 /* May an id resolve, or connect to, the address? -EACCES */
 int uep_check_peer(const struct uep_session *s, const struct sockaddr *addr)
 {
-	struct uep_target t = uep_target_of(addr);
+	struct uep_addr_range a = uep_sockaddr_range(addr);
 
-	return uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t);
+	return uep_check_range(s, RDMA_EP_GRANT_CONNECT, &a);
 }
 
 /* May an id join the group? The port has no meaning. -EACCES */
 int uep_check_group(const struct uep_session *s, const struct sockaddr *addr)
 {
-	struct uep_target t = uep_target_of(addr);
+	struct uep_addr_range a = uep_sockaddr_range(addr);
 
-	t.first_port = 0;
-	t.last_port = U16_MAX;
-	return uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t);
+	a.first_port = 0;
+	a.last_port = U16_MAX;
+	return uep_check_range(s, RDMA_EP_GRANT_CONNECT, &a);
 }
 
 /* May the session reach all that is at the address? -EACCES */
 int uep_check_gid(const struct uep_session *s, const union ib_gid *gid)
 {
-	struct uep_target t = uep_target_of_gid(gid, 0, U16_MAX);
+	struct uep_addr_range a = uep_gid_range(gid, 0, U16_MAX);
 
-	return uep_check_target(s, RDMA_EP_GRANT_CONNECT, &t);
+	return uep_check_range(s, RDMA_EP_GRANT_CONNECT, &a);
 }
 
 /* May it send from the address? That takes no port, so any grant of it will do. -EACCES */
 int uep_check_source_gid(const struct uep_session *s, const union ib_gid *gid)
 {
 	/* No port at all: this range is within each one. */
-	struct uep_target t = uep_target_of_gid(gid, U16_MAX, 0);
+	struct uep_addr_range a = uep_gid_range(gid, U16_MAX, 0);
 
-	return uep_check_target(s, RDMA_EP_GRANT_BIND, &t);
+	return uep_check_range(s, RDMA_EP_GRANT_BIND, &a);
 }
 
 /* May messages follow a path of the user's, from wherever, to wherever? -EACCES */
@@ -312,13 +316,13 @@ int uep_check_own_path(const struct uep_session *s)
 /* Neither address nor port: the kernel chooses both, as without a source. */
 static bool uep_source_is_open(const struct sockaddr *src)
 {
-	struct uep_target t;
+	struct uep_addr_range a;
 
 	if (!src)
 		return true;
-	t = uep_target_of(src);
-	return t.is_ip && !t.first_port &&
-	       (ipv6_addr_any(&t.addr) || ipv6_addr_equal(&t.addr, &uep_any_v4));
+	a = uep_sockaddr_range(src);
+	return a.is_ip && !a.first_port &&
+	       (ipv6_addr_any(&a.addr) || ipv6_addr_equal(&a.addr, &uep_any_v4));
 }
 
 /* May an id resolve the address? @src: NULL if the kernel chooses it. -EACCES */
