@@ -10,18 +10,24 @@
 #include "verbs.h"
 
 /*
- * Faults in memory before it takes an event: once the object is destroyed, an event of which
- * the copy fails cannot be given back.
+ * Takes an event for @buf; uep_node_read() follows unless that fails. Faults in memory first: once
+ * the object is destroyed, an event of which the copy fails cannot be given back.
  */
+static int uep_event_take(struct uep_queue *q, char __user *buf, struct uep_node_event *ev)
+{
+	if (clear_user(buf, q->ops->size))
+		return -EFAULT;
+	return uep_node_dequeue(q, ev) ? 0 : -EAGAIN;
+}
+
 static int uep_comp_deliver(struct uep_queue *q, char __user *buf)
 {
 	struct rdma_ep_comp_event rec = {};
 	struct uep_node_event ev;
+	int ret = uep_event_take(q, buf, &ev);
 
-	if (clear_user(buf, sizeof(rec)))
-		return -EFAULT;
-	if (!uep_node_dequeue(q, &ev))
-		return -EAGAIN;
+	if (ret)
+		return ret;
 	/* The user polls next. */
 	uep_cq_reap(container_of(ev.node->obj, struct uep_cq, obj));
 	rec.uid = ev.uid;
@@ -32,11 +38,10 @@ static int uep_async_deliver(struct uep_queue *q, char __user *buf)
 {
 	struct rdma_ep_async_event rec = {};
 	struct uep_node_event ev;
+	int ret = uep_event_take(q, buf, &ev);
 
-	if (clear_user(buf, sizeof(rec)))
-		return -EFAULT;
-	if (!uep_node_dequeue(q, &ev))
-		return -EAGAIN;
+	if (ret)
+		return ret;
 	rec.event = ev.type;
 	rec.uid = ev.uid;
 	return uep_node_read(q, &ev, !copy_to_user(buf, &rec, sizeof(rec)));
