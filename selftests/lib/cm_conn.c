@@ -301,7 +301,7 @@ TEST_F(conn, reject_without_data)
 	EXPECT_EQ(0, lib_event(p->ac, RDMA_CM_EVENT_REJECTED));
 }
 
-TEST_F(conn, nobody_listens)
+TEST_F(conn, connect_without_listener_fails)
 {
 	struct rdma_cm_event *event;
 	struct pair *p = &self->p;

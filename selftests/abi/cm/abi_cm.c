@@ -119,7 +119,7 @@ TEST_F(cm, query_connected_qps)
 		query_connected(_metadata, self, false);
 }
 
-TEST_F(cm, what_the_peer_is_told)
+TEST_F(cm, peer_of_connect_gets_parameters)
 {
 	static const char asked[] = "may I?", answer[] = "you may, of course";
 	struct abi *s = &self->s;

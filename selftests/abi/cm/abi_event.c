@@ -272,7 +272,7 @@ TEST_F(crowded, write_too_many_in_all)
 }
 
 /* Unread events of one session do not drop CM events of the user's other sessions. */
-TEST_F(crowded, others_are_told)
+TEST_F(crowded, other_session_over_limit_gets_cm_events)
 {
 	struct abi *other = &self->other;
 	struct abi_pair p = {};
