@@ -55,9 +55,10 @@
  *    &struct rdma_ep_cmd_export
  *
  * A signal interrupts a command that waits for events, addresses or another owner; the
- * command then has had no effect. The exception is RDMA_EP_AWAIT, see &struct
- * rdma_ep_await. Commands that wait for other commands on the same object are only
- * interrupted if the signal kills the task.
+ * command then has had no effect. The exceptions are RDMA_EP_AWAIT, see &struct
+ * rdma_ep_await, and RDMA_EP_IOC_EXPORT and RDMA_EP_IOC_ADOPT, after which the session may
+ * have no owner: they can be repeated. Commands that wait for other commands on the same
+ * object are only interrupted if the signal kills the task.
  *
  * Until version 1.0 of the module the ABI may change together with the library.
  */
@@ -1907,6 +1908,7 @@ struct rdma_ep_cmd_resolve_addr {
  *  - EDQUOT: LISTEN: the backlog exceeds the limits on queue memory (iWARP devices)
  *  - ENODEV: RESOLVE_ROUTE: the device needs a GID (RoCE), and the id has none, as
  *    its address is a loopback or an AF_IB one
+ *  - EAGAIN: RESOLVE_ROUTE on InfiniBand: no subnet manager has configured the port
  */
 struct rdma_ep_cmd_id {
 	__u32 size;
@@ -2164,6 +2166,7 @@ enum rdma_ep_join_flags {
  *  - EINVAL: the id's state or type does not allow it, or the address is malformed
  *  - EAFNOSUPPORT: the address family is not supported
  *  - ENODEV: the id's network device has been removed
+ *  - EADDRNOTAVAIL: on InfiniBand: the broadcast group of IPoIB is not joined on the port
  *  - ENOMEM: the id is in 1024 groups
  *  - ENOSYS: the device has no multicast
  */
