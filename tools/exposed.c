@@ -8,11 +8,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "tool.h"
 
 /* Between the words of a rule */
 #define BLANKS	" \t\r"
+
+/* Where systemd puts logins, but not containers, whose group 0 is that of the machine, too */
+#define USER_SLICE	"/sys/fs/cgroup/user.slice"
 
 static const struct {
 	unsigned int driver;
@@ -110,8 +114,8 @@ static void check_device(const struct rdma_ep_device_info *dev)
 		return;
 	}
 	snprintf(mend, sizeof(mend),
-		 "%s(cat " RULES "; echo driver=%s gid=0) > /run/rdma_ep.rules && cat /run/rdma_ep.rules > " RULES,
-		 on_host(), driver);
+		 "%s(cat " RULES "; echo driver=%s gid=0%s) > /run/rdma_ep.rules && cat /run/rdma_ep.rules > "
+		 RULES, on_host(), driver, access(USER_SLICE, F_OK) ? "" : " cgroup=/user.slice");
 	say("exposed", WARN, mend, "any user may use %s%s, whose driver %s has known issues: %s",
 	    name, closed < 0 ? " (unless the module's rules close it)" : "", driver, list);
 }
