@@ -1121,9 +1121,10 @@ enum rdma_ep_notify_flags {
  * @reserved: must be 0
  *
  * The next completion that is added to the CQ puts one event on its channel; with
- * RDMA_EP_NOTIFY_SOLICITED the next one that is solicited, or that is an error. An
- * earlier request without the flag remains valid. If the CQ has more completions
- * than entries, or the kernel is out of memory, the event may be for any completion.
+ * RDMA_EP_NOTIFY_SOLICITED the next one that is solicited, or that is an error. With rxe an
+ * earlier request without the flag remains valid; with siw, the request replaces it. If
+ * the CQ has more completions than entries, or the device has no room for another QP for
+ * a moment, the event may be for any completion.
  */
 struct rdma_ep_cmd_notify_cq {
 	__u32 size;
@@ -1882,7 +1883,7 @@ struct rdma_ep_cmd_resolve_addr {
  * @arg: in: RESOLVE_ROUTE: time limit in ms. LISTEN: backlog; 0 or more than
  *	allowed takes rdma_ep_cmd_query.max_backlog. NOTIFY: enum ibv_event_type.
  *	DISCONNECT, ESTABLISH: must be 0. out: DISCONNECT: state of the id's own QP
- *	(enum ibv_qp_state), 0 if it has none
+ *	(enum ibv_qp_state); 0 if it has none, or if a signal has restarted the wait
  * @await: in, out: the event to wait for
  *
  * RDMA_EP_IOC_RESOLVE_ROUTE leads to ROUTE_RESOLVED or ROUTE_ERROR.
@@ -2549,7 +2550,7 @@ struct rdma_ep_cmd_export {
  *  - EDQUOT: 64 adopters' descriptors of the session are open; other limits do not matter
  *  - EBUSY: another task is adopting the session, or is giving it up
  *  - ETIMEDOUT: a command of the previous owner has not returned within 5 s, as it waits for the
- *    device or for memory of its process
+ *    device or for memory of its process. The session has no owner: the command can be repeated
  *  - EMFILE: the process has too many open files
  *  - ENFILE: the system has too many open files
  */
