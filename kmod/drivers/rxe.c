@@ -8,6 +8,8 @@
  * the function.
  */
 #include <linux/jiffies.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
@@ -69,22 +71,65 @@ static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 
 /* An interrupted work item of rxe resumes within this time, also on a busy machine. */
 #define EP_RXE_ACK_TIME		(HZ / 100 + 1)
+/* Interval of the looks, us */
+#define EP_RXE_ACK_LOOK		50
+/* More workers at a time are not looked at one by one. */
+#define EP_RXE_WORKERS		32
+
+/* A kernel worker that was inside a work item, perhaps interrupted there */
+struct ep_rxe_worker {
+	struct task_struct *task;	/* holds a reference */
+	unsigned long nvcsw;
+};
+
+static bool ep_rxe_worker_runs(const struct ep_rxe_worker *w)
+{
+	return READ_ONCE(w->task->__state) == TASK_RUNNING &&
+	       READ_ONCE(w->task->nvcsw) == w->nvcsw;
+}
+
+/* Returns the number of running workers, of which @workers has those that fit. */
+static u32 ep_rxe_running_workers(struct ep_rxe_worker *workers)
+{
+	struct task_struct *p;
+	u32 nr = 0;
+
+	rcu_read_lock();
+	for_each_process(p) {
+		struct ep_rxe_worker w = { .task = p, .nvcsw = READ_ONCE(p->nvcsw) };
+
+		if (!(p->flags & PF_WQ_WORKER) || p == current || !ep_rxe_worker_runs(&w))
+			continue;
+		if (nr < EP_RXE_WORKERS) {
+			get_task_struct(p);
+			workers[nr] = w;
+		}
+		nr++;
+	}
+	rcu_read_unlock();
+	return nr;
+}
 
 /*
  * rxe acknowledges a message only after delivering its completion, and not at all once the QP has
- * left RTS. The sender may repeat it for ever then, as rxe does not count 7 retries. So this waits
- * as long as destroying one QP would. Messages with a recent completion, or one of an unknown
- * time, get more time than those without. @reaped_at: jiffies (RXE-20)
+ * left RTS. The sender may repeat it for ever then, as rxe does not count 7 retries. A work item
+ * does both and does not sleep in between, so this waits until each worker that runs now has
+ * finished an item, or sleeps (RXE-20).
  */
-static void ep_rxe_wait_acks(unsigned long reaped_at)
+static void ep_rxe_wait_acks(void)
 {
-	long left;
+	unsigned long end = jiffies + EP_RXE_ACK_TIME;
+	struct ep_rxe_worker workers[EP_RXE_WORKERS];
+	u32 i, nr = ep_rxe_running_workers(workers);
 
-	usleep_range(1000, 2000);
-	left = reaped_at + EP_RXE_ACK_TIME - jiffies;
-	/* After a wrap of jiffies a time long ago may look like the future. */
-	if (left > 0 && left <= EP_RXE_ACK_TIME)
-		schedule_timeout_uninterruptible(left);
+	if (nr > EP_RXE_WORKERS)
+		schedule_timeout_uninterruptible(EP_RXE_ACK_TIME);
+	nr = min_t(u32, nr, EP_RXE_WORKERS);
+	for (i = 0; i < nr; i++) {
+		while (ep_rxe_worker_runs(&workers[i]) && time_before(jiffies, end))
+			usleep_range(EP_RXE_ACK_LOOK, 2 * EP_RXE_ACK_LOOK);
+		put_task_struct(workers[i].task);
+	}
 }
 
 /* A QP in @state ends next. UC and UD acknowledge nothing. */
@@ -92,7 +137,7 @@ static void ep_rxe_settle(struct ep_qp *qp, enum ib_qp_state state)
 {
 	if (qp->type == IB_QPT_RC && state >= IB_QPS_RTR && state != IB_QPS_ERR &&
 	    !ep_rxe_qp(qp)->acked)
-		ep_rxe_wait_acks(qp->res.ops ? qp->res.ops->reaped_at(&qp->res) : jiffies);
+		ep_rxe_wait_acks();
 }
 
 static void ep_rxe_before_end(struct ep_qp *qp)
@@ -129,7 +174,7 @@ static void ep_rxe_stop_acked(struct ep_qp *qp)
 static void ep_rxe_stop(struct ep_qp *qp, bool *waited)
 {
 	if (!*waited)
-		ep_rxe_wait_acks(jiffies);
+		ep_rxe_wait_acks();
 	*waited = true;
 	ep_rxe_stop_acked(qp);
 }
@@ -158,7 +203,7 @@ static void ep_rxe_stop_all(struct ep_dev *dev)
 	struct ep_rxe_dev *rxe = dev->driver_data;
 	struct ep_qp *qp;
 
-	ep_rxe_wait_acks(jiffies);
+	ep_rxe_wait_acks();
 	spin_lock(&dev->lock);
 	rxe->stopped = true;
 	rxe->round++;

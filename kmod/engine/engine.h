@@ -194,8 +194,6 @@ struct ep_res_ops {
 	const void *(*user)(struct ep_res *res);
 	/* Is a region of the QP's PD being deregistered? Under a spinlock */
 	bool (*dereg_pending)(struct ep_res *res);
-	/* When completions of its receive CQ were last taken (jiffies) */
-	unsigned long (*reaped_at)(struct ep_res *res);
 };
 
 /* A hardware object on a device */

@@ -310,7 +310,6 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 	}
 	cq->chan = chan;
 	uep_node_init(&cq->comp, &cq->obj, uid);
-	cq->polled_at = jiffies;
 	cq->held = cq->few;
 	cq->max_held = ARRAY_SIZE(cq->few);
 	xa_init(&cq->qps);

@@ -141,7 +141,6 @@ static int uep_cq_poll_hw(struct uep_cq *cq, u32 max)
 		rcu_read_unlock();
 		cq->nr_held += nr;
 		cq->nr_polled += nr;
-		WRITE_ONCE(cq->polled_at, jiffies);
 	}
 	trace_rdma_ep_poll(cq, nr, n);
 	if (trace_rdma_ep_wc_error_enabled())

@@ -81,14 +81,6 @@ static bool uep_qp_kept(struct ep_res *res)
 	return qp->pd && atomic_read(&qp->pd->nr_deregs);
 }
 
-static unsigned long uep_qp_got_at(struct ep_res *res)
-{
-	const struct uep_qp *qp = res->owner;
-
-	/* A target of XRC has none. */
-	return qp->recv_cq ? READ_ONCE(qp->recv_cq->polled_at) : jiffies;
-}
-
 const struct ep_res_ops uep_qp_res_ops = {
 	.before_destroy = uep_qp_killing,
 	.stop_posts = uep_qp_quiet,
@@ -98,7 +90,6 @@ const struct ep_res_ops uep_qp_res_ops = {
 	.put = uep_obj_put_res,
 	.user = uep_qp_user,
 	.dereg_pending = uep_qp_kept,
-	.reaped_at = uep_qp_got_at,
 };
 
 /*

@@ -250,7 +250,6 @@ struct uep_cq {
 	struct rdma_ep_wc few[UEP_POLL_BATCH];
 	u64 nr_polled;			/* completions for the user until now */
 	struct uep_traffic received;	/* of these messages of peers */
-	unsigned long polled_at;	/* when the latest were polled, or creation (jiffies) */
 	bool dead;			/* hw is destroyed, or not this CQ's any more */
 	u32 notify;			/* the user requests an event (u32: for xchg()) */
 	struct uep_ring ring;
