@@ -285,6 +285,7 @@ remove_pod server
 end
 
 begin "fio between a pod and the host, on the stock stack"
+FIO=("${FIO[@]/#--port=*/--port=$PORT}")
 pod_server server "${FIO[@]}" --name=receiver --rw=read --iodepth=16
 client stock "${FIO[@]}" --name=sender --hostname="$RDMA_ADDR" --verb=write --rw=write \
 	--iodepth=8 --iodepth_batch_complete=1
