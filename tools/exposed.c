@@ -17,6 +17,7 @@
 
 /* Where systemd puts logins, but not containers, whose group 0 is that of the machine, too */
 #define USER_SLICE	"/sys/fs/cgroup/user.slice"
+#define NEW_RULES	"/run/rdma_ep.rules"
 
 static const struct {
 	unsigned int driver;
@@ -113,9 +114,9 @@ static void check_device(const struct rdma_ep_device_info *dev)
 		say("exposed", OK, NULL, "%s is not for all users (the module's rules)", name);
 		return;
 	}
-	snprintf(mend, sizeof(mend),
-		 "%s(cat " RULES "; echo driver=%s gid=0%s) > /run/rdma_ep.rules && cat /run/rdma_ep.rules > "
-		 RULES, on_host(), driver, access(USER_SLICE, F_OK) ? "" : " cgroup=/user.slice");
+	snprintf(mend, sizeof(mend), "%s(cat %s; echo driver=%s gid=0%s) > %s && cat %s > %s",
+		 on_host(), RULES, driver, access(USER_SLICE, F_OK) ? "" : " cgroup=/user.slice",
+		 NEW_RULES, NEW_RULES, RULES);
 	say("exposed", WARN, mend, "any user may use %s%s, whose driver %s has known issues: %s",
 	    name, closed < 0 ? " (unless the module's rules close it)" : "", driver, list);
 }
