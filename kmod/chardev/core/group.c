@@ -304,7 +304,7 @@ static bool uep_access_names(const struct uep_access_rule *r, const struct ib_de
 	return driver && !strcmp(r->driver, driver);
 }
 
-/* Does no rule close devices? */
+/* Does no rule close devices? Then no cgroup is looked up. */
 static bool uep_access_is_open(void)
 {
 	const struct uep_rules *rules;
@@ -333,9 +333,14 @@ static bool uep_access_allows(const struct uep_rules *rules, const struct ib_dev
 	return !named;
 }
 
-/* May a task of the current credentials and of cgroup @g use the device? */
-static bool uep_dev_allowed(const struct ib_device *ibdev, const struct uep_group *g)
+/*
+ * May a task with those credentials and of cgroup @g use the device? Takes no lock. Process
+ * context, also a work item
+ */
+bool uep_dev_allows(const struct ib_device *ibdev, const struct cred *cred,
+		    const struct uep_group *g)
 {
+	const struct cred *old = override_creds(cred);
 	const struct uep_rules *rules;
 	bool allowed;
 
@@ -343,6 +348,7 @@ static bool uep_dev_allowed(const struct ib_device *ibdev, const struct uep_grou
 	rules = rcu_dereference(uep_rules);
 	allowed = !rules || uep_access_allows(rules, ibdev, g);
 	rcu_read_unlock();
+	revert_creds(old);
 	return allowed;
 }
 
@@ -357,27 +363,9 @@ int uep_dev_check_access(const struct ib_device *ibdev)
 	g = uep_group_get();
 	if (!g)
 		return -ENOMEM;
-	allowed = uep_dev_allowed(ibdev, g);
+	allowed = uep_dev_allows(ibdev, current_cred(), g);
 	uep_group_put(g);
 	return allowed ? 0 : -EACCES;
-}
-
-/*
- * May a task with those credentials and of cgroup @g use the device? Takes no lock. Process
- * context, also a work item
- */
-bool uep_dev_allows(const struct ib_device *ibdev, const struct cred *cred,
-		    const struct uep_group *g)
-{
-	const struct cred *old;
-	bool allowed;
-
-	if (uep_access_is_open())
-		return true;
-	old = override_creds(cred);
-	allowed = uep_dev_allowed(ibdev, g);
-	revert_creds(old);
-	return allowed;
 }
 
 /* Replaces all rules, or none of them. */
