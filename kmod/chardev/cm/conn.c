@@ -16,7 +16,7 @@
  * May the id listen? One that is not bound to a device would listen on all, also on those of other
  * tasks. *@nr_iwarp: the devices of iWARP that it would listen on
  */
-static int uep_listen_check(struct uep_id *id, u32 *nr_iwarp)
+static int uep_listen_check(const struct uep_id *id, u32 *nr_iwarp)
 {
 	const struct ib_device *ibdev = id->id.cm_id->device;
 	struct ep_dev *dev;
@@ -28,7 +28,6 @@ static int uep_listen_check(struct uep_id *id, u32 *nr_iwarp)
 	*nr_iwarp = ibdev && ibdev->node_type == RDMA_NODE_RNIC;
 	if (ibdev)
 		return ret;
-	ret = ret ?: uep_id_keep_rights(id);
 	while (!ret && (dev = ep_dev_next(&index))) {
 		if (!ep_dev_enter(dev, &srcu)) {
 			ret = uep_check_dev(id->obj.session, dev->ibdev);
@@ -52,7 +51,7 @@ int uep_listen(struct uep_cmd *cmd)
 		return PTR_ERR(id);
 	if (!backlog || backlog > UEP_MAX_BACKLOG)
 		backlog = UEP_MAX_BACKLOG;
-	ret = uep_listen_check(id, &nr_iwarp);
+	ret = uep_listen_check(id, &nr_iwarp) ?: uep_id_keep_rights(id);
 	if (ret)
 		goto out;
 	bytes = (u64)nr_iwarp * backlog * UEP_IW_REQUEST_BYTES;

@@ -78,13 +78,13 @@ static void uep_id_drop_rights(struct uep_id *id)
 }
 
 /*
- * Keeps the rights of the task that listens, for requests of devices that come later. Inside
- * uep_id_begin(). -ENOMEM
+ * Keeps the rights of the task that listens, for requests of devices that come later. An id that is
+ * bound to a device has none of these. Inside uep_id_begin(). -ENOMEM
  */
 int uep_id_keep_rights(struct uep_id *id)
 {
-	/* The handler uses them. LISTEN fails. */
-	if (id->id.listening)
+	/* If it listens already, the handler uses them, and LISTEN fails. */
+	if (id->id.cm_id->device || id->id.listening)
 		return 0;
 	uep_id_drop_rights(id);
 	id->group = uep_group_get();
