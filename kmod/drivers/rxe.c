@@ -73,8 +73,9 @@ static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 #define EP_RXE_ACK_TIME		(HZ / 100 + 1)
 /* Interval of the looks, us */
 #define EP_RXE_ACK_LOOK		50
-/* More workers at a time are not looked at one by one. */
+/* Of more running workers, or among more processes, the wait does not look at each. */
 #define EP_RXE_WORKERS		32
+#define EP_RXE_PROCESSES	4096
 
 /* A kernel worker that was inside a work item, perhaps interrupted there */
 struct ep_rxe_worker {
@@ -88,24 +89,25 @@ static bool ep_rxe_worker_runs(const struct ep_rxe_worker *w)
 	       READ_ONCE(w->task->nvcsw) == w->nvcsw;
 }
 
-/* Returns the number of running workers, of which @workers has those that fit. */
-static u32 ep_rxe_running_workers(struct ep_rxe_worker *workers)
+/* Fills in the running workers. *@all: these are all of them */
+static u32 ep_rxe_running_workers(struct ep_rxe_worker *workers, bool *all)
 {
+	u32 nr = 0, left = EP_RXE_PROCESSES;
 	struct task_struct *p;
-	u32 nr = 0;
 
 	rcu_read_lock();
 	for_each_process(p) {
 		struct ep_rxe_worker w = { .task = p, .nvcsw = READ_ONCE(p->nvcsw) };
 
+		if (!left-- || nr == EP_RXE_WORKERS)
+			break;
 		if (!(p->flags & PF_WQ_WORKER) || p == current || !ep_rxe_worker_runs(&w))
 			continue;
-		if (nr < EP_RXE_WORKERS) {
-			get_task_struct(p);
-			workers[nr] = w;
-		}
-		nr++;
+		get_task_struct(p);
+		workers[nr++] = w;
 	}
+	/* The end of the list is its head. */
+	*all = p == &init_task;
 	rcu_read_unlock();
 	return nr;
 }
@@ -120,11 +122,11 @@ static void ep_rxe_wait_acks(void)
 {
 	unsigned long end = jiffies + EP_RXE_ACK_TIME;
 	struct ep_rxe_worker workers[EP_RXE_WORKERS];
-	u32 i, nr = ep_rxe_running_workers(workers);
+	bool all;
+	u32 i, nr = ep_rxe_running_workers(workers, &all);
 
-	if (nr > EP_RXE_WORKERS)
+	if (!all)
 		schedule_timeout_uninterruptible(EP_RXE_ACK_TIME);
-	nr = min_t(u32, nr, EP_RXE_WORKERS);
 	for (i = 0; i < nr; i++) {
 		while (ep_rxe_worker_runs(&workers[i]) && time_before(jiffies, end))
 			usleep_range(EP_RXE_ACK_LOOK, 2 * EP_RXE_ACK_LOOK);
