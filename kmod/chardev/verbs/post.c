@@ -130,8 +130,7 @@ static int uep_post_check_all(struct uep_post_queue *q, u32 num, struct uep_post
 		return -ENOMEM;
 	left = num > UEP_POST_BATCH || q->piece || uep_post_is_part(buf) ? num : 0;
 	for (; left; left--) {
-		ret = uep_post_is_part(buf) && uep_post_is_cut(buf) ?
-		      uep_post_load(buf, buf->from + buf->pos) : 0;
+		ret = uep_post_is_cut(buf) ? uep_post_load(buf, buf->from + buf->pos) : 0;
 		if (ret)
 			return ret;
 		ret = uep_send_add(q->qp, buf, b);
@@ -183,7 +182,7 @@ static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma
 	if (!ret && (arg->flags & RDMA_EP_POST_ALL))
 		ret = uep_post_check_all(q, arg->num, buf, &b);
 	for (left = arg->num; left && !ret; left--) {
-		if (unlikely(uep_post_is_part(buf)) && uep_post_is_cut(buf)) {
+		if (uep_post_is_cut(buf)) {
 			ret = uep_post_next_part(q, arg, buf, &b);
 			if (ret)
 				break;

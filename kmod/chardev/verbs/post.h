@@ -28,7 +28,7 @@ struct uep_post_buf {
 
 int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg);
 int uep_post_load(struct uep_post_buf *buf, u32 from);
-bool uep_post_is_cut(const struct uep_post_buf *buf);
+bool uep_post_cuts_next(const struct uep_post_buf *buf);
 void uep_post_free(struct uep_post_buf *buf);
 void *uep_post_next(struct uep_post_buf *buf, u64 len);
 int uep_post_sges(struct uep_pd *pd, struct uep_post_buf *buf, struct ib_sge *sge, u32 num,
@@ -83,6 +83,12 @@ static inline void uep_batch_init(struct uep_post_batch *b)
 static inline bool uep_post_is_part(const struct uep_post_buf *buf)
 {
 	return buf->len < buf->user_len - buf->from;
+}
+
+/* Does the next send continue behind data, so that uep_post_load() has to follow? */
+static inline bool uep_post_is_cut(const struct uep_post_buf *buf)
+{
+	return unlikely(uep_post_is_part(buf)) && uep_post_cuts_next(buf);
 }
 
 int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_post_batch *b);

@@ -62,10 +62,10 @@ int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg)
 }
 
 /*
- * The copy of a part of a list of sends: does the next send continue behind it, so that
- * uep_post_load() has to follow? A send that does not fit into a part fails its check.
+ * For uep_post_is_cut(), of a copy of a part of a list of sends. A send that is longer than a part
+ * fails its check.
  */
-bool uep_post_is_cut(const struct uep_post_buf *buf)
+bool uep_post_cuts_next(const struct uep_post_buf *buf)
 {
 	const struct rdma_ep_send_wr *u = (void *)(buf->data + buf->pos);
 	u64 left = buf->len - buf->pos;
