@@ -381,6 +381,7 @@ static int uep_cq_resize(struct uep_cq *cq, struct rdma_ep_cmd_resize_cq *arg, u
 	ret = ep_compat_resize_cq(ibcq, arg->cqe);
 	if (ret)
 		return ret;
+	/* If it fails, the CQ has no further entry, as the largest one. */
 	want = uep_cq_hw_cqe(ibcq->device, arg->cqe);
 	if (cq->hw->spare && want > ibcq->cqe)
 		ep_compat_resize_cq(ibcq, want);
