@@ -53,6 +53,8 @@
 
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
+#include <linux/kprobes.h>
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -387,6 +389,29 @@ int mock_gate(struct ib_device *ibdev, enum mock_op op, bool may_sleep);
 void mock_control_add(struct mock_dev *m, const char *name);
 void mock_control_init(void);
 void mock_control_cleanup(void);
+
+/* A function of another module, of which one call at a time runs @function instead (replace.c) */
+struct mock_replacement {
+	const char *symbol;
+	void *function;			/* calls mock_replaced() at its end */
+	unsigned int ms;		/* 0: off (set with lock) */
+	struct task_struct *task;	/* in function */
+	struct mutex lock;
+	struct kprobe probe;		/* initialised before each registration (lock) */
+};
+
+#define MOCK_REPLACEMENT(_name, _symbol, _function) {			\
+	.symbol = _symbol,						\
+	.function = _function,						\
+	.lock = __MUTEX_INITIALIZER(_name.lock),			\
+}
+
+static inline void mock_replaced(struct mock_replacement *r)
+{
+	WRITE_ONCE(r->task, NULL);
+}
+
+int mock_replace(struct mock_replacement *r, unsigned int ms);
 
 /* gid.c */
 int mock_put_gid_delay(unsigned int ms);
