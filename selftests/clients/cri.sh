@@ -272,11 +272,18 @@ expect_lines client 20 '^ping data: rdma-ping-[0-9]+: '
 remove_pod server
 end
 
+# Starts the receiver as the pod "server", and sets SENDER, for the port of the test.
+fio_server()
+{
+	local fio=(/usr/bin/fio --ioengine=rdma --bs=64k --size=1m --thread "--port=$PORT")
+	SENDER=("${fio[@]}" --name=sender --hostname="$RDMA_ADDR" --verb=write --rw=write
+		--iodepth=8 --iodepth_batch_complete=1)
+	pod_server server "${fio[@]}" --name=receiver --rw=read --iodepth=16
+}
+
 begin "fio between two pods"
-FIO=(/usr/bin/fio --ioengine=rdma --bs=64k --size=1m --thread "--port=$PORT")
-pod_server server "${FIO[@]}" --name=receiver --rw=read --iodepth=16
-pod client "${FIO[@]}" --name=sender --hostname="$RDMA_ADDR" --verb=write --rw=write \
-	--iodepth=8 --iodepth_batch_complete=1
+fio_server
+pod client "${SENDER[@]}"
 finish_pod client 0
 finish_pod server 0
 expect_lines client 1 'WRITE: .*io=1024Ki?B .*'
@@ -285,10 +292,8 @@ remove_pod server
 end
 
 begin "fio between a pod and the host, on the stock stack"
-FIO=("${FIO[@]/#--port=*/--port=$PORT}")
-pod_server server "${FIO[@]}" --name=receiver --rw=read --iodepth=16
-client stock "${FIO[@]}" --name=sender --hostname="$RDMA_ADDR" --verb=write --rw=write \
-	--iodepth=8 --iodepth_batch_complete=1
+fio_server
+client stock "${SENDER[@]}"
 expect_status client 0
 finish_pod server 0
 expect_lines client 1 'WRITE: .*io=1024Ki?B .*'
