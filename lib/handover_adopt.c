@@ -22,7 +22,7 @@ struct adoption {
 	size_t num_channels;
 };
 
-/* Finds a handle. False: there is none of that type. */
+/* Finds an object by its handle. Returns whether it is of the type */
 static bool find(const struct adoption *a, uint32_t type, uint32_t handle, size_t *found)
 {
 	size_t low = 0, high = a->objs.num, mid;
@@ -49,8 +49,8 @@ static void *made(const struct adoption *a, uint32_t type, uint32_t handle)
 }
 
 /*
- * The same for an id that destroys the object with its QP. NULL also if another id does, as the
- * giver chooses what notes name.
+ * Finds like made(), for an id that destroys the object with its QP. NULL also if another id does:
+ * the giver chooses the names in notes.
  */
 static void *made_for(struct adoption *a, const struct lep_id *id, uint32_t type, uint32_t handle)
 {
@@ -62,7 +62,7 @@ static void *made_for(struct adoption *a, const struct lep_id *id, uint32_t type
 	return a->objs.made[i];
 }
 
-/* The same of an object that no id destroys */
+/* Finds like made() an object that no id destroys. */
 static void *made_apart(const struct adoption *a, uint32_t type, uint32_t handle)
 {
 	size_t i;
@@ -477,7 +477,7 @@ static int make_kind(struct adoption *a, unsigned int kind)
 	return 0;
 }
 
-/* After all ids, which may destroy CQs and SRQs. */
+/* Called after all ids, which may destroy CQs and SRQs. */
 static int restore_attrs(struct adoption *a)
 {
 	const struct lep_id_note *note;

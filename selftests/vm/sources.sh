@@ -63,7 +63,7 @@ source_sync()
 # Warnings that are not about the sources: make's own, and kbuild's about the tools of the tree
 KNOWN_WARNINGS='^make(\[[0-9]+\])?: |^warning: .* differs from the one used to build the kernel'
 
-# build_warnings LOG: prints the warnings of compilers, linkers and modpost. Fails if there are none.
+# build_warnings LOG: prints the warnings of compilers, linkers and modpost. Status 1 without any
 build_warnings()
 {
 	grep -E '(warning|WARNING):' "$1" | grep -vE "$KNOWN_WARNINGS"
