@@ -380,7 +380,7 @@ TEST(request_without_room_or_device)
 
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
-		/* Before this process knows a device */
+		/* Before this process has listed a device */
 		taker = lib_fork(adopts_nothing, pass[1], errors[i]);
 		ASSERT_EQ(0, rdma_create_ep(&listener,
 					    lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP),

@@ -253,7 +253,7 @@ result "rig clean removes all that this checkout does not use" "$WORK/bad"
 
 # ---- a build fails with a warning
 
-# builds NAME TEXT STATUS RESULTS: what made_up_build() prints
+# builds NAME TEXT STATUS RESULTS: with TEXT as the output of made_up_build()
 builds()
 {
 	local name=$1
@@ -281,7 +281,7 @@ result "objects of a build that was killed are not used" "$WORK/bad"
 
 # ---- packages: a skip is not a pass
 
-# packages NAME TAP COUNTS STATUS: what packages_report() makes of the output of a script
+# packages NAME TAP COUNTS STATUS: of packages_report() for TAP as the output of a script
 packages()
 {
 	local status=0

@@ -120,7 +120,7 @@ odd_verbs()
 		grep -vE '^[^:]*: (bring|string|feed|need|shed|seed|embed|speed|bus|bias|focus|canvas)( |$)'
 }
 
-# commits: prints what is wrong with the subjects of the commits after BASE. Writes the reason to
+# commits: prints the subjects of the commits after BASE that break a rule. Writes the reason to
 # $WORK/skipped if it does not see all of them: without a .git the source was unpacked, and has no
 # history; that of a shallow clone begins later; a source may be part of another history.
 commits()
