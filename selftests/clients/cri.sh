@@ -272,31 +272,24 @@ expect_lines client 20 '^ping data: rdma-ping-[0-9]+: '
 remove_pod server
 end
 
-# Starts the receiver as the pod "server", and sets SENDER, for the port of the test.
-fio_server()
-{
-	local fio=(/usr/bin/fio --ioengine=rdma --bs=64k --size=1m --thread "--port=$PORT")
-	SENDER=("${fio[@]}" --name=sender --hostname="$RDMA_ADDR" --verb=write --rw=write
-		--iodepth=8 --iodepth_batch_complete=1)
-	pod_server server "${fio[@]}" --name=receiver --rw=read --iodepth=16
-}
-
 begin "fio between two pods"
-fio_server
+fio_commands
+pod_server server "${RECEIVER[@]}"
 pod client "${SENDER[@]}"
 finish_pod client 0
 finish_pod server 0
-expect_lines client 1 'WRITE: .*io=1024Ki?B .*'
+expect_lines client 1 "$FIO_WRITES"
 remove_pod client
 remove_pod server
 end
 
 begin "fio between a pod and the host, on the stock stack"
-fio_server
+fio_commands
+pod_server server "${RECEIVER[@]}"
 client stock "${SENDER[@]}"
 expect_status client 0
 finish_pod server 0
-expect_lines client 1 'WRITE: .*io=1024Ki?B .*'
+expect_lines client 1 "$FIO_WRITES"
 remove_pod server
 end
 

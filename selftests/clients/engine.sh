@@ -28,6 +28,19 @@ make_image()
 	[[ -z $(find "$root" -name '*rdma_ep*') ]]
 }
 
+# Sets RECEIVER and SENDER, fio's programs that transfer 1 MiB, for the port of the test. Each
+# registers less than 256 KiB, as each buffer counts as a page.
+# shellcheck disable=SC2034 # of the tests
+fio_commands()
+{
+	local fio=(/usr/bin/fio --ioengine=rdma --bs=1k --size=1m --thread "--port=$PORT")
+	RECEIVER=("${fio[@]}" --name=receiver --rw=read --iodepth=16)
+	SENDER=("${fio[@]}" --name=sender --hostname="$RDMA_ADDR" --verb=write --rw=write
+		--iodepth=8 --iodepth_batch_complete=1)
+}
+
+FIO_WRITES='WRITE: .*io=1024Ki?B .*'	# in the output of SENDER
+
 # expect_contained NAME PID UID MEMLOCK: a running container has one node beyond the usual ones, no
 # capability, no new privileges, a filter of system calls, a read-only root
 expect_contained()

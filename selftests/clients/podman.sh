@@ -13,7 +13,7 @@
 # shellcheck source=selftests/clients/engine.sh
 . "$(dirname "$0")/engine.sh"
 
-MEMLOCK=65536		# bytes
+MEMLOCK=262144		# bytes
 IMAGE=localhost/rdma
 
 not_on_stock "containers of podman"
@@ -74,17 +74,35 @@ on_rootless()
 
 # ---- cases
 
+# contained_server STACK PROGRAM ARGS...
+contained_server()
+{
+	start "$1" server "${@:2}"
+	wait_for 60 listening_or_gone server
+	listening || problem "the server does not listen on port $PORT"
+	[[ $1 == stock ]] || expect_contained server "$(<"$WORK/pid/${pids[server]}")" 1000 "$MEMLOCK"
+}
+
 # rping_case SERVER CLIENT
 rping_case()
 {
 	begin "rping, server $1, client $2"
-	start "$1" server rping -s -a "$RDMA_ADDR" -p "$PORT" -C 20 -v
-	wait_for 60 listening_or_gone server
-	listening || problem "the server does not listen on port $PORT"
-	[[ $1 == stock ]] || expect_contained server "$(<"$WORK/pid/${pids[server]}")" 1000 "$MEMLOCK"
+	contained_server "$1" rping -s -a "$RDMA_ADDR" -p "$PORT" -C 20 -v
 	client "$2" rping -c -a "$RDMA_ADDR" -p "$PORT" -C 20 -v -V
 	both_succeed
 	expect_lines client 20 '^ping data: rdma-ping-[0-9]+: '
+	end
+}
+
+# fio_case SERVER CLIENT
+fio_case()
+{
+	begin "fio, server $1, client $2"
+	fio_commands
+	contained_server "$1" "${RECEIVER[@]}"
+	client "$2" "${SENDER[@]}"
+	both_succeed
+	expect_lines client 1 "$FIO_WRITES"
 	end
 }
 
@@ -105,7 +123,7 @@ clean_up()
 trap clean_up EXIT
 
 begin "an image of the distribution's programs, for root and for a user"
-{ make_image "$WORK/image" /usr/bin/rping && tar -C "$WORK/image" -cf "$TAR" .; } ||
+{ make_image "$WORK/image" /usr/bin/rping /usr/bin/fio && tar -C "$WORK/image" -cf "$TAR" .; } ||
 	problem "cannot make $WORK/image"
 # Images need a file system other than an overlay, as overlays do not nest.
 { mkdir -p /var/lib/containers "$LOGIN" && mount -t tmpfs tmpfs /var/lib/containers &&
@@ -125,5 +143,7 @@ end
 rping_case rootless podman
 rping_case podman stock
 rping_case stock rootless
+fio_case rootless podman
+fio_case podman stock
 
 finish_tests
