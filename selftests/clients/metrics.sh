@@ -79,12 +79,19 @@ expect "sessions" "$(value rdma_ep_sessions "$MINE")" 0
 expect "objects" "$(value rdma_ep_objects "$MINE")" 0
 end
 
-# A program that holds ids and then prints "ready"
+# A program that holds ids and then prints "ready": ids.py IDS [OBJECTS], with a restriction to
+# OBJECTS
 cat > "$WORK/ids.py" <<'END'
-import ctypes, sys
+import ctypes, os, struct, sys
 cm = ctypes.CDLL("librdma_ep.so.1", use_errno=True)
 cm.rdma_create_event_channel.restype = ctypes.c_void_p
 channel = ctypes.c_void_p(cm.rdma_create_event_channel())
+if len(sys.argv) > 2:
+    objects = 1 << 4            # RDMA_EP_RESTRICT_OBJECTS
+    restriction = struct.pack("IIPQQQ", objects, 0, 0, int(sys.argv[2]), 0, 0)
+    for fd in os.listdir("/proc/self/fd"):
+        if os.path.realpath("/proc/self/fd/" + fd) == "/dev/infiniband/rdma_ep":
+            cm.rdma_ep_restrict(int(fd), restriction)
 ids = [ctypes.c_void_p() for _ in range(int(sys.argv[1]))]
 for n, i in enumerate(ids):
     if cm.rdma_create_id(channel, ctypes.byref(i), None, 0x106):
@@ -165,8 +172,24 @@ size = int(sys.argv[1])
 memory = ctypes.c_char.from_buffer(mmap.mmap(-1, size))
 context = v.ibv_open_device(pointer(v.ibv_get_device_list(None)[0]))
 pd = v.ibv_alloc_pd(pointer(context))
-mr = v.ibv_reg_mr(pd, ctypes.addressof(memory), size, 1)
+mr = pd and v.ibv_reg_mr(pd, ctypes.addressof(memory), size, 1)
 print("registered" if mr else errno.errorcode[ctypes.get_errno()])
+END
+
+# A program that listens at an address, and prints "ready" or the error
+cat > "$WORK/listen.py" <<'END'
+import ctypes, errno, socket, struct, sys
+cm = ctypes.CDLL("librdma_ep.so.1", use_errno=True)
+cm.rdma_create_event_channel.restype = ctypes.c_void_p
+channel = ctypes.c_void_p(cm.rdma_create_event_channel())
+listener = ctypes.c_void_p()
+cm.rdma_create_id(channel, ctypes.byref(listener), None, 0x106)
+address = struct.pack("=H", socket.AF_INET) + struct.pack("!H", int(sys.argv[2]))
+address += socket.inet_aton(sys.argv[1]) + bytes(8)
+if cm.rdma_bind_addr(listener, address) or cm.rdma_listen(listener, 1):
+    sys.exit(errno.errorcode[ctypes.get_errno()])
+print("ready", flush=True)
+sys.stdin.readline()
 END
 
 # refusal_case REASON MEMLOCK OUTPUT COMMAND...: one command is refused, for one reason. MEMLOCK is
@@ -189,10 +212,13 @@ refusal_case()
 begin "refusals by reason"
 RULES=/sys/module/rdma_ep/parameters/rules
 IDS_PY=(python3 "$WORK/ids.py")
+LISTEN=(python3 "$WORK/listen.py")
 REG=(python3 "$WORK/reg.py")
 # The first id is an object and memory beyond both limits.
 echo "/metrics objects=2 queue=4K" > "$RULES"
 refusal_case cgroup_objects 64 "errno 122" "${IDS_PY[@]}" 10
+echo "/metrics queue=4K" > "$RULES"
+refusal_case cgroup_queue 64 "errno 122" "${IDS_PY[@]}" 10
 echo "/metrics pinned=64K" > "$RULES"
 refusal_case cgroup_pinned 1024 ENOMEM "${REG[@]}" 131072
 echo "/metrics pinned=64K memlock=quota" > "$RULES"
@@ -205,8 +231,43 @@ no_memlock=EPERM
 refusal_case memlock 0 "$no_memlock" "${REG[@]}" 4096
 with_parameter user_max_pinned_mb 1 \
 	refusal_case user_max_pinned_mb 4096 ENOMEM "${REG[@]}" 2097152
+# A refusal that two limits explain counts once.
 with_parameter session_max_objects 0 with_parameter user_max_objects 2 \
 	refusal_case session_max_objects 64 "errno 122" "${IDS_PY[@]}" 10
+with_parameter user_max_objects 2 \
+	refusal_case user_max_objects 64 "errno 122" "${IDS_PY[@]}" 10
+with_parameter session_max_queue_mb 0 \
+	refusal_case session_max_queue_mb 64 "errno 122" "${IDS_PY[@]}" 10
+with_parameter user_max_queue_mb 0 \
+	refusal_case user_max_queue_mb 64 "errno 122" "${IDS_PY[@]}" 10
+refusal_case restriction 64 "errno 122" "${IDS_PY[@]}" 10 2
+refusal_case access 64 EACCES "${LISTEN[@]}" "$RDMA_ADDR" 80
+refusal_case other 64 EADDRNOTAVAIL "${LISTEN[@]}" 192.0.2.1 0
+echo +rdma > /sys/fs/cgroup/cgroup.subtree_control || problem "no rdma controller"
+echo "$RDMA_DEV hca_object=0" > "$CG/rdma.max"
+refusal_case rdma_max 64 EAGAIN "${REG[@]}" 4096
+# A limit that outlives its cgroup breaks the device's list in Linux 6.1 (accounting.sh).
+echo "$RDMA_DEV hca_object=max" > "$CG/rdma.max"
+end
+
+refuse_request()
+{
+	client stock rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
+}
+
+begin "a request that a full queue of events refuses"
+start held listener "${LISTEN[@]}" "$RDMA_ADDR" "$PORT"
+exec 9> "$WORK/fifo"
+wait_for 30 ready_or_gone listener
+scrape
+events=$(value rdma_ep_refusals_total "$MINE,reason=\"events\"")
+with_parameter user_max_events 0 refuse_request
+expect_error client RDMA_CM_EVENT_REJECTED
+scrape
+expect "events" "$(value rdma_ep_refusals_total "$MINE,reason=\"events\"")" $((events + 1))
+exec 9>&-
+finish listener
+expect_status listener 0
 end
 
 begin "only with CAP_PERFMON"
