@@ -64,15 +64,21 @@ install-config:
 	install -m 644 packaging/60-rdma_ep.rules $(CONFDIR)/udev/rules.d/
 	install -m 644 packaging/modules-load.conf $(CONFDIR)/modules-load.d/rdma_ep.conf
 
+# DEVDIR stays for a module of DKMS.
 uninstall:
-	rm -f $(CONFDIR)/udev/rules.d/60-rdma_ep.rules $(CONFDIR)/modules-load.d/rdma_ep.conf
 	rm -f $(MODDIR)/rdma_ep.ko $(INCDIR)/rdma/rdma_ep.h \
 		$(INCDIR)/rdma/rdma_ep_handover.h
-	rm -rf $(INCDIR)/rdma_ep $(DEVDIR)
+	rm -rf $(INCDIR)/rdma_ep
+	[ -n "$$(find $(MODDIR) $(MODDIR)/../extra -name 'rdma_ep.ko*' 2>/dev/null)" ] || \
+		rm -rf $(DEVDIR)
 	$(MAKE) -C lib uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR)
 	$(MAKE) -C tools uninstall DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 	$(if $(DESTDIR),,depmod $(KVER))
 	$(if $(DESTDIR),,ldconfig)
+
+# Packages have these files, too.
+uninstall-config:
+	rm -f $(CONFDIR)/udev/rules.d/60-rdma_ep.rules $(CONFDIR)/modules-load.d/rdma_ep.conf
 
 # The tests that depend on the kernel or device in each cell, or one cell in full
 check:
@@ -125,7 +131,7 @@ help:
 	@echo '  make lib          only the library'
 	@echo '  make install      module, library, rdma-ep, rdma-ep-run, headers'
 	@echo '  make uninstall    remove them'
-	@echo '  make install-config  udev rule, loading at boot'
+	@echo '  make install-config  udev rule, loading at boot; uninstall-config removes them'
 	@echo '  make dist         a source tarball, in build/'
 	@echo '  make docs         renew quotes in documents'
 	@echo '  make site         documents and manual pages to look at in a browser, in build/site'
@@ -156,5 +162,6 @@ help:
 	@echo '  KERNEL=debug    for check, demo and shell: the kernel of check-debug (SUITE=sid)'
 
 .PHONY: check-kernels all modules lib tools install install-modules install-lib install-config uninstall \
+	uninstall-config \
 	bench bench-report check check-debug check-matrix check-packages deb demo dist \
 	shell lint docs site clean help

@@ -56,6 +56,16 @@ other_module()
 check "Module.symvers" test -s "/lib/modules/$kver/rdma_ep/Module.symvers"
 check "other modules are built against it" other_module
 
+# The packages have files of the same names as "make install-config", and DKMS those of the module.
+# (This tree is without documents.)
+uninstall()
+{
+	dpkg -V "${PACKAGES[@]}" > /tmp/before
+	make -C /tmp/src uninstall KVER="$kver" && dpkg -V "${PACKAGES[@]}" > /tmp/after
+	diff /tmp/before /tmp/after && [[ -s /lib/modules/$kver/rdma_ep/Module.symvers ]]
+}
+check "make uninstall leaves them alone" uninstall
+
 program()
 {
 	printf '%s\n' '#include <rdma/rdma_cma.h>' '#include <rdma/rdma_ep.h>' \

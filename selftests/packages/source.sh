@@ -18,6 +18,18 @@ no_version()
 }
 check "what is no version does not become one" no_version
 check "all files have the same version" packaging/version
+# Commands have the version of the document's checkout.
+documents()
+{
+	local others
+	others=$(grep -oE 'rdma[_-]ep[-/][0-9][0-9.]*[0-9]' docs/admin/install.md |
+		grep -v "[-/]${version//./[.]}\$")
+	echo "$others"
+	[[ ! $others ]] && packaging/version 999.2 &&
+		grep -q 'dkms install rdma_ep/999\.2$' docs/admin/install.md &&
+		packaging/version "$version"
+}
+check "commands in documents have it" documents
 check "make dist" make dist
 
 unpack()
@@ -40,6 +52,13 @@ check "module and library are built from it" \
 	make -j2 KVER="$kver" modules lib
 check "and installed" make KVER="$kver" DESTDIR=/tmp/dest install install-config
 check "a tarball of a tree that was built is the same" again
+# DKMS takes objects in the package's source for current ones.
+no_objects()
+{
+	make -f debian/rules override_dh_auto_clean &&
+	[[ ! $(find kmod -name '*.o' -o -name '.*.cmd') ]]
+}
+check "packages of a tree that was built have no objects" no_objects
 
 spec=(--nodeps --define "_topdir /tmp/rpm")
 rpm_source()
