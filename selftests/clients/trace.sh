@@ -396,6 +396,10 @@ traced refusals \
 	> "$WORK/refusals"
 expect "the refusal of such a program" "$(head -n 1 "$WORK/refusals")" \
 	"1.000002 x session=4-77: REG_MR: EFAULT in command"
+# A name that looks like the line of lost events
+traced posts "CPU:0 [9 EVENTS-77 [000] ..... 1.000001: $post bytes=1 ret=0" > "$WORK/posts"
+grep -Eq '^3 +RDMA_READ +1 ' "$WORK/posts" || problem "no event: $(< "$WORK/posts")"
+expect "lost events of that program" "$(< "$WORK/lost")" ""
 # Names that contain control sequences of a terminal
 named="evil$(printf '\033[2J\\\303\266\233')-77 [000] ..... 1.000002: rdma_ep_refuse:"
 traced refusals "$named session=5 cmd=REG_MR stage=command ret=-14" \
