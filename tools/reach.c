@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,15 @@ static bool interface_of(const struct sockaddr_storage *addr, char name[IF_NAMES
 	return found;
 }
 
+/* IPoIB's interfaces are not the network devices of a port. */
+static bool is_infiniband(const char *netdev)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/type", netdev);
+	return atoi(line_of(path)) == ARPHRD_INFINIBAND;
+}
+
 /* The largest packet of the active port on the interface; 0: no device is on it */
 static int port_mtu(int fd, const char *netdev)
 {
@@ -115,7 +125,8 @@ void check_reach(int fd, const char *name)
 	}
 	if (!interface_of(&from, netdev))
 		snprintf(netdev, sizeof(netdev), "?");
-	size = port_mtu(fd, netdev);
+	/* Its packets have no headers of IP and UDP. */
+	size = is_infiniband(netdev) ? 1 : port_mtu(fd, netdev);
 	if (!size) {
 		snprintf(mend, sizeof(mend),
 			 "ip route add %s dev NETDEV, of the RDMA device; or rdma link add rxe0 type rxe netdev %s",

@@ -39,6 +39,8 @@ void say(const char *check, enum verdict v, const char *mend, const char *fmt, .
  * modules are not installed, as in an image, else "".
  */
 const char *on_host(void);
+/* Returns the first line of a file until the next call, or "". */
+const char *line_of(const char *path);
 
 /* netns.c: answers of the RDMA netlink, which needs neither rights nor /sys */
 enum netns_mode { NETNS_UNKNOWN, NETNS_EXCLUSIVE, NETNS_SHARED };

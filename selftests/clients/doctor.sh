@@ -134,6 +134,23 @@ doctor 203.0.113.1
 finds route fail "uses doc0, which has no RDMA device" "rdma link add rxe0 type rxe netdev doc0"
 on_page "which has no RDMA device"
 ip link del doc0
+# The network device of IPoIB belongs to no port.
+modprobe tun
+python3 - <<'END'
+import fcntl, struct
+TUNSETIFF, TUNSETPERSIST, TUNSETLINK = 0x400454ca, 0x400454cb, 0x400454cd
+IFF_TUN_NO_PI, ARPHRD_INFINIBAND = 0x1001, 32
+with open("/dev/net/tun", "r+b", buffering=0) as tun:
+    fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", b"doc_ib", IFF_TUN_NO_PI))
+    fcntl.ioctl(tun, TUNSETLINK, ARPHRD_INFINIBAND)
+    fcntl.ioctl(tun, TUNSETPERSIST, 1)
+END
+ip link set doc_ib up
+ip addr add 203.0.113.2/24 dev doc_ib
+doctor 203.0.113.1
+finds route ok "the route to 203.0.113.1 uses doc_ib" ""
+finds mtu ok "takes packets of 1500 bytes" ""
+ip link del doc_ib
 doctor "$RDMA_ADDR"
 doctor 10.42.0.99
 finds route ok "the route to 10.42.0.99 uses $RDMA_NETDEV" ""
