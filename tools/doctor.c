@@ -415,11 +415,46 @@ static void check_memlock(int fd)
 		    (unsigned long long)r.rlim_cur >> 10, unless);
 }
 
-/* Finds limits in lines such as "rxe0 hca_handle=2 hca_object=max". */
+/* Writes the path of a file in the cgroup @group. */
+static const char *cgroup_file(char path[PATH_MAX], const char *group, const char *file)
+{
+	snprintf(path, PATH_MAX, "/sys/fs/cgroup%s/%s", group, file);
+	return path;
+}
+
+/*
+ * Finds limits in lines such as "rxe0 hca_handle=2 hca_object=max". Adds those it prints to
+ * *limits. False: the cgroup has no rdma controller
+ */
+static bool check_rdma_max(const char *group, int *limits)
+{
+	char path[PATH_MAX], line[256];
+	FILE *f = fopen(cgroup_file(path, group, "rdma.max"), "re");
+
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f)) {
+		char *limit = strstr(line, "hca_object=");
+
+		if (!limit || !strncmp(limit + 11, "max", 3))
+			continue;
+		++*limits;
+		line[strcspn(line, "\n")] = 0;
+		say("cgroup", WARN,
+		    "echo \"DEVICE hca_object=max\" > rdma.max of the cgroup, if that is too little",
+		    "%s: %s", *group ? group : "/", line);
+	}
+	fclose(f);
+	return true;
+}
+
+/* Objects are charged to the cgroup and to all above it. */
 static void check_cgroup(void)
 {
-	char path[PATH_MAX], group[PATH_MAX] = "", line[256];
-	bool limited = false;
+	char path[PATH_MAX], group[PATH_MAX - 64] = "", line[PATH_MAX], name[PATH_MAX];
+	bool controlled = false;
+	char *slash;
+	int limits = 0;
 	FILE *f;
 
 	f = fopen("/proc/self/cgroup", "re");
@@ -430,63 +465,58 @@ static void check_cgroup(void)
 	if (f)
 		fclose(f);
 	/* Not mounted, as in some containers */
-	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cgroup.procs", group);
-	if (access(path, F_OK))
+	if (access(cgroup_file(path, group, "cgroup.procs"), F_OK))
 		return;
-	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/rdma.max", group);
-	f = fopen(path, "re");
-	if (!f) {
-		say("cgroup", OK, NULL, "no rdma controller for %s",
-		    *group ? group : "this cgroup");
-		return;
-	}
-	while (fgets(line, sizeof(line), f)) {
-		char *limit = strstr(line, "hca_object=");
+	if (!strcmp(group, "/"))
+		*group = 0;
+	snprintf(name, sizeof(name), "%s", *group ? group : "this cgroup");
+	do {
+		controlled |= check_rdma_max(group, &limits);
+		slash = strrchr(group, '/');
+		if (slash)
+			*slash = 0;
+	} while (slash);
+	if (!controlled)
+		say("cgroup", OK, NULL, "no rdma controller for %s", name);
+	else if (!limits)
+		say("cgroup", OK, NULL, "rdma.max of %s limits nothing", name);
+}
 
-		if (limit && strncmp(limit + 11, "max", 3)) {
-			limited = true;
-			line[strcspn(line, "\n")] = 0;
-			say("cgroup", WARN,
-			    "echo \"DEVICE hca_object=max\" > rdma.max of the cgroup, if that is too little",
-			    "%s: %s", group, line);
-		}
-	}
-	fclose(f);
-	if (!limited)
-		say("cgroup", OK, NULL, "rdma.max of %s limits nothing", group);
+/* The remedy for a limit of fdinfo: "user-objects", "objects", "cgroup-objects" */
+static const char *mend_limit(const char *key)
+{
+	if (!strncmp(key, "cgroup-", 7))
+		return "rdma-ep status; cat " RULES ": a rule of the cgroup has it";
+	if (!strncmp(key, "user-", 5))
+		return "rdma-ep status; echo MORE > /sys/module/rdma_ep/parameters/user_max_* (see rdma_ep(4))";
+	return "rdma-ep status; echo MORE > /sys/module/rdma_ep/parameters/session_max_* (see rdma_ep(4))";
 }
 
 /* Warns if less than a tenth of a limit is left. */
 static void check_quota(void)
 {
-	static const char * const keys[] = { "user-objects", "user-queue-memory" };
 	struct session *list;
-	long long used, max;
-	const char *value, *of;
 	bool hidden, full = false;
-	int num, i;
-	size_t k;
+	int num, i, k;
 
 	if (access("/proc/self/fdinfo", F_OK))
 		return;
 	num = sessions_get(0, &list, &hidden);
 	for (i = 0; i < num; i++) {
-		for (k = 0; k < 2; k++) {
-			value = session_value(&list[i], keys[k]);
-			of = strstr(value, " of ");
-			used = atoll(value);
-			max = of ? atoll(of + 4) : 0;
-			if (!max || used * 10 < max * 9)
+		for (k = 0; k < list[i].nr_pairs; k++) {
+			const struct pair *p = &list[i].pairs[k];
+			const char *of = strstr(p->value, " of ");
+			long long max = of ? atoll(of + 4) : 0;
+
+			if (!max || atoll(p->value) * 10 < max * 9)
 				continue;
 			full = true;
-			say("quota", WARN,
-			    "rdma-ep status; echo MORE > /sys/module/rdma_ep/parameters/user_max_* (see rdma_ep(4))",
-			    "user %s: %s: %s",
-			    session_value(&list[i], "user"), keys[k], value);
+			say("quota", WARN, mend_limit(p->key), "session %lu of user %s: %s: %s",
+			    list[i].number, session_value(&list[i], "user"), p->key, p->value);
 		}
 	}
 	if (!full)
-		say("quota", OK, NULL, "no user is near a limit (%d session%s%s)",
+		say("quota", OK, NULL, "no limit is near (%d session%s%s)",
 		    num, num == 1 ? "" : "s", hidden ? " that can be seen" : "");
 	sessions_free(list, num);
 }
@@ -525,13 +555,7 @@ out:
 /* Information for a bug report. */
 static void report(const char *host, const char *port)
 {
-	static const char * const parameters[] = {
-		"session_max_objects", "user_max_objects",
-		"session_max_queue_mb", "user_max_queue_mb", "rules",
-	};
 	struct utsname u;
-	char path[128];
-	size_t i;
 
 	uname(&u);
 	printf("== %s %s %s\n", u.sysname, u.release, u.machine);
@@ -539,11 +563,9 @@ static void report(const char *host, const char *port)
 	       line_of("/sys/module/rdma_ep/version"));
 	printf(", srcversion %s", line_of("/sys/module/rdma_ep/srcversion"));
 	printf(", taint %s\n", line_of("/sys/module/rdma_ep/taint"));
-	for (i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
-		snprintf(path, sizeof(path),
-			 "/sys/module/rdma_ep/parameters/%s", parameters[i]);
-		printf("== %s: %s\n", parameters[i], line_of(path));
-	}
+	printf("== parameters\n");
+	fflush(stdout);
+	show_output("cd /sys/module/rdma_ep/parameters && grep . * 2>&1");
 	printf("== checks\n");
 	check_all(host, port);
 	fflush(stdout);

@@ -233,12 +233,35 @@ expect "memlock" "$(json '[c["verdict"] for c in j if c["check"] == "memlock"]' 
 	< "$WORK/doctor.json")" "['warn']"
 end
 
-begin "doctor: a user is near his limit"
-server ours rping -s -a "$RDMA_ADDR" -p "$PORT"
-with_parameter user_max_objects \
-	"$(rdma-ep status --json | json 'j["sessions"][0]["user_objects"]')" \
-	doctor quota warn user_max_
+on_tool()
+{
+	echo "$BASHPID" > /sys/fs/cgroup/tool/cgroup.procs && on_ours "$@"
+}
+
+begin "doctor: a limit is near"
+mkdir -p /sys/fs/cgroup/tool/child
+server tool rping -s -a "$RDMA_ADDR" -p "$PORT"
+objects=$(rdma-ep status --json | json 'j["sessions"][0]["objects"]')
+doctor quota ok
+with_parameter session_max_objects "$objects" doctor quota warn session_max_
+with_parameter user_max_objects "$objects" doctor quota warn user_max_
+with_parameter rules "/tool objects=$objects" doctor quota warn parameters/rules
 terminate server
+end
+
+begin "doctor: rdma.max of a parent"
+echo +rdma | tee /sys/fs/cgroup/{,tool/}cgroup.subtree_control > /dev/null
+in_child()
+{
+	(echo "$BASHPID" > /sys/fs/cgroup/tool/child/cgroup.procs && rdma-ep doctor) > "$WORK/out"
+}
+in_child
+finds cgroup ok "rdma.max of /tool/child limits nothing" ""
+echo "$RDMA_DEV hca_object=0" > /sys/fs/cgroup/tool/rdma.max
+in_child
+finds cgroup warn "/tool: $RDMA_DEV " "hca_object=max"
+echo "$RDMA_DEV hca_object=max" > /sys/fs/cgroup/tool/rdma.max
+rmdir /sys/fs/cgroup/tool/child /sys/fs/cgroup/tool || problem "cgroups remain"
 end
 
 begin "doctor --report"
@@ -248,6 +271,12 @@ for part in checks devices sessions 'kernel log'; do
 done
 grep -q "srcversion $(cat /sys/module/rdma_ep/srcversion)" "$WORK/report" ||
 	problem "no srcversion"
+printf '# no rules\n/a objects=9\n' > /sys/module/rdma_ep/parameters/rules
+rdma-ep doctor --report > "$WORK/report"
+(cd /sys/module/rdma_ep/parameters && grep . ./*) | sed 's,^\./,,' > "$WORK/parameters"
+grep -qx 'rules:/a objects=9' "$WORK/parameters" || problem "there are no rules"
+! grep -vxFf "$WORK/report" "$WORK/parameters" || problem "a parameter is missing"
+echo " " > /sys/module/rdma_ep/parameters/rules
 end
 
 begin "run"
