@@ -61,6 +61,16 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev, 
 #define EP_COMPAT_QP_WORK_ITEMS		false
 #endif
 
+/*
+ * Until shortly before this addition (6.11) such a driver also executed its tasks where a packet
+ * arrived, or was sent, in any context; no header shows that.
+ */
+#ifdef HAVE_IB_SUB_DEV
+#define EP_COMPAT_QP_ONLY_WORK_ITEMS	true
+#else
+#define EP_COMPAT_QP_ONLY_WORK_ITEMS	false
+#endif
+
 /* For arrays on the way of each message: kernels that clear all variables leave them out. */
 #ifndef __uninitialized
 #if __has_attribute(__uninitialized__)

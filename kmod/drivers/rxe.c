@@ -116,7 +116,8 @@ static u32 ep_rxe_running_workers(struct ep_rxe_worker *workers, bool *all)
  * rxe acknowledges a message only after delivering its completion, and not at all once the QP has
  * left RTS. The sender may repeat it for ever then, as rxe does not count 7 retries. A work item
  * does both and does not sleep in between, so this waits until each worker that runs now has
- * finished an item, or sleeps (RXE-20).
+ * finished an item, or sleeps (RXE-20). Where other contexts do both, too, it waits as long as an
+ * interrupted one may take.
  */
 static void ep_rxe_wait_acks(void)
 {
@@ -125,7 +126,7 @@ static void ep_rxe_wait_acks(void)
 	bool all;
 	u32 i, nr = ep_rxe_running_workers(workers, &all);
 
-	if (!all)
+	if (!all || !EP_COMPAT_QP_ONLY_WORK_ITEMS)
 		schedule_timeout_uninterruptible(EP_RXE_ACK_TIME);
 	for (i = 0; i < nr; i++) {
 		while (ep_rxe_worker_runs(&workers[i]) && time_before(jiffies, end))
