@@ -1123,8 +1123,8 @@ enum rdma_ep_notify_flags {
  * The next completion that is added to the CQ puts one event on its channel; with
  * RDMA_EP_NOTIFY_SOLICITED the next one that is solicited, or that is an error. With rxe an
  * earlier request without the flag remains valid; with siw, the request replaces it. If
- * the CQ has more completions than entries, or the device has no room for another QP for
- * a moment, the event may be for any completion.
+ * the CQ has more completions than entries or is the largest of the device, or the device
+ * has no room for another QP for a moment, the event may be for any completion.
  */
 struct rdma_ep_cmd_notify_cq {
 	__u32 size;

@@ -94,16 +94,16 @@ static const struct ep_res_ops uep_cq_res_ops = {
 	.put = uep_cq_hw_put_res,
 };
 
-/* Entries for the completion of uep_cq_disarm(), beside those of the user */
-static u32 uep_cq_spare(const struct ib_device *ibdev)
+/* Entries for the completion of uep_cq_disarm(), beside @cqe of the user; the largest CQ has none */
+static u32 uep_cq_spare(const struct ib_device *ibdev, u32 cqe)
 {
-	return ep_dev_has(ibdev, EP_CAP_STICKY_NOTIFY) ? 1 : 0;
+	return ep_dev_has(ibdev, EP_CAP_STICKY_NOTIFY) && cqe < ibdev->attrs.max_cqe ? 1 : 0;
 }
 
 /* The entries that the device needs for @cqe of the user, as far as it has so many */
 static u32 uep_cq_hw_cqe(const struct ib_device *ibdev, u32 cqe)
 {
-	u32 want = cqe + uep_cq_spare(ibdev), max = ibdev->attrs.max_cqe;
+	u32 want = cqe + uep_cq_spare(ibdev, cqe), max = ibdev->attrs.max_cqe;
 
 	/* Room for the second completion of one READ of each QP that has room for a READ. */
 	if (ep_dev_has(ibdev, EP_CAP_READ_TWICE))
@@ -116,7 +116,7 @@ static u32 uep_cq_granted(const struct ib_device *ibdev, u32 cqe, u32 of_device)
 {
 	if (ep_dev_has(ibdev, EP_CAP_READ_TWICE))
 		return max(cqe, of_device / 2);
-	return max(cqe, of_device - uep_cq_spare(ibdev));
+	return max(cqe, of_device - uep_cq_spare(ibdev, cqe));
 }
 
 /* Called inside ep_dev_enter(). */
@@ -146,7 +146,6 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_
 		uep_cq_hw_put(hw);
 		return ERR_PTR(ret);
 	}
-	hw->spare = uep_cq_spare(dev->ibdev);
 	hw->granted = uep_cq_granted(dev->ibdev, cqe, hw->cq.cqe);
 	return hw;
 }
@@ -293,8 +292,6 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 			     u32 comp_vector, bool ring)
 {
 	const struct ib_device *ibdev = ctx->obj.dev->ibdev;
-	/* The largest CQ has no further entry. */
-	u32 spare = cqe < ibdev->attrs.max_cqe ? uep_cq_spare(ibdev) : 0;
 	struct uep_session *s = ctx->obj.session;
 	struct uep_cq *cq = ERR_PTR(-EINVAL);
 	struct uep_cq_hw *hw;
@@ -302,7 +299,7 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 
 	if (cqe && cqe <= UEP_MAX_CQE)
 		cq = uep_obj_alloc_in(&ctx->obj, &uep_cq_type, sizeof(*cq),
-				      uep_cq_bytes(cqe + spare));
+				      uep_cq_bytes(cqe + uep_cq_spare(ibdev, cqe)));
 	if (IS_ERR(cq)) {
 		if (chan)
 			uep_queue_put(chan);
@@ -383,7 +380,7 @@ static int uep_cq_resize(struct uep_cq *cq, struct rdma_ep_cmd_resize_cq *arg, u
 		return ret;
 	/* If it fails, the CQ has no further entry, as the largest one. */
 	want = uep_cq_hw_cqe(ibcq->device, arg->cqe);
-	if (cq->hw->spare && want > ibcq->cqe)
+	if (want > ibcq->cqe)
 		ep_compat_resize_cq(ibcq, want);
 	if (!cq->nr_held)
 		uep_cq_free_held(cq);
@@ -401,18 +398,18 @@ int uep_resize_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_resize_cq *arg = cmd->arg;
 	struct uep_cq *cq;
+	int srcu, ret = -EINVAL;
 	u64 bytes;
-	int ret = -EINVAL;
 
 	if (arg->reserved)
 		return -EINVAL;
-	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
-	if (!cq)
-		return -ENOENT;
+	cq = uep_obj_enter(cmd->s, arg->cq, RDMA_EP_OBJ_CQ, &srcu);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
 	if (!arg->cqe || arg->cqe > UEP_MAX_CQE)
 		goto out;
 	/* Charged as one more object until it has worked. */
-	bytes = uep_cq_bytes(arg->cqe + cq->hw->spare);
+	bytes = uep_cq_bytes(arg->cqe + uep_cq_spare(cq->obj.dev->ibdev, arg->cqe));
 	ret = uep_charge(cmd->s, 1, bytes);
 	if (ret)
 		goto out;
@@ -421,7 +418,7 @@ int uep_resize_cq(struct uep_cmd *cmd)
 	mutex_unlock(&cq->hw->poll_lock);
 	uep_uncharge(cmd->s, 1, bytes);
 out:
-	return uep_obj_done(&cq->obj, ret);
+	return uep_obj_exit(&cq->obj, srcu, ret);
 }
 
 int uep_modify_cq(struct uep_cmd *cmd)

@@ -6,9 +6,9 @@
  * request for solicited ones, and the kernel requests it for a ring. One completion more uses that
  * up before, of a QP that is made to fail. The user does not get it.
  *
- * It has an entry of its own (uep_cq_hw.spare), so the CQ does not overflow, whatever completes
- * meanwhile, if the user's completions fit into the user's entries. If they do not, the earlier
- * request stays, and an event may follow any completion.
+ * It has an entry of its own (uep_cq_spare()), so the CQ does not overflow, whatever completes
+ * meanwhile, if the user's completions fit into the user's entries. If they do not, or the CQ is
+ * the largest one, the earlier request stays, and an event may follow any completion.
  *
  * The task waits without poll_lock, for which the rescue of regions waits. Only this clears
  * any_requested, as a late handler of Linux 6.1 would clear it for a newer request: a program that
@@ -74,7 +74,8 @@ static bool uep_cq_begin_disarm(struct uep_cq *cq)
 	hw->tainted = true;
 	WRITE_ONCE(cq->auto_arm, false);
 	uep_cq_set_pending(cq);
-	if (!hw->spare || !hw->any_requested)
+	if (!hw->any_requested || hw->cq.cqe == hw->granted ||
+	    !ep_dev_has(hw->cq.ibcq->device, EP_CAP_STICKY_NOTIFY))
 		return false;
 	/* The request is the user's own, and remains valid. */
 	if (READ_ONCE(cq->notify) || (cq->ring.shared && READ_ONCE(cq->ring.shared->armed)))

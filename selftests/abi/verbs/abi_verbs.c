@@ -225,6 +225,21 @@ TEST_F(verbs, cq_resize)
 	EXPECT_EQ(-EINVAL, ABI_WITH(self->s.fd, RESIZE_CQ, r, cqe, ~0U));
 }
 
+/* The device's largest CQ has no further entry, and is charged for none. */
+TEST_F(verbs, largest_cq_is_charged_like_a_resized_one)
+{
+	struct rdma_ep_cmd_resize_cq r = { .cqe = self->dev.attr.max_cqe };
+	long before = abi_fdinfo(&self->s, "queue-memory"), created;
+	__u32 largest;
+
+	SKIP_IF(self->s.iwarp, "siw does not resize CQs");
+	OK(abi_create_cq(&self->s, -1, r.cqe, 0, &largest));
+	created = abi_fdinfo(&self->s, "queue-memory") - before;
+	OK(abi_create_cq(&self->s, -1, 1, 0, &r.cq));
+	ASSERT_EQ(0, ABI(self->s.fd, RESIZE_CQ, &r));
+	EXPECT_EQ(before + 2 * created, abi_fdinfo(&self->s, "queue-memory"));
+}
+
 /* KiB of vmalloc() memory and of slabs */
 static long kernel_memory(void)
 {
