@@ -78,7 +78,9 @@ mount_by()
 
 unmount()
 {
-	timeout 30 umount "$MNT/$1" 2>"$WORK/umount" || problem "umount: $? $(<"$WORK/umount")"
+	start stock umount umount "$MNT/$1"
+	finish umount 30
+	expect_status umount 0
 }
 
 sums()
@@ -173,7 +175,9 @@ for i in {1..6}; do
 	finish reader"$i" 15
 	expect_status reader"$i" 137
 done
-rm "$MNT/ours/held" || problem "rm"
+start stock rm rm "$MNT/ours/held"
+finish rm 15
+expect_status rm 0
 unmount ours
 served
 end

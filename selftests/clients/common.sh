@@ -157,6 +157,8 @@ finish()
 		# SIGTERM ends kping's run; SIGKILL of its process would leave the run behind.
 		kill -TERM "${pids[$name]}"
 		wait_for 5 stopped "$name" || kill -KILL "${pids[$name]}"
+		# No signal ends a task that waits for a device or a server, and "wait" has no limit.
+		wait_for 5 stopped "$name" || { statuses[$name]=waits; return; }
 	fi
 	wait "${pids[$name]}" 2>/dev/null
 	statuses[$name]=$?
