@@ -102,6 +102,41 @@ LEP_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 	return NAME_OF(names, status);
 }
 
+static const char *wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "rdma-write",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "rdma-write-with-imm",
+		[IBV_WR_SEND] = "send",
+		[IBV_WR_SEND_WITH_IMM] = "send-with-imm",
+		[IBV_WR_RDMA_READ] = "rdma-read",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "atomic-cmp-and-swp",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic-fetch-and-add",
+		[IBV_WR_LOCAL_INV] = "local-inv",
+		[IBV_WR_BIND_MW] = "bind-mw",
+		[IBV_WR_SEND_WITH_INV] = "send-with-inv",
+		[IBV_WR_TSO] = "tso",
+		[IBV_WR_DRIVER1] = "driver1",
+		/* IBV_WR_FLUSH, IBV_WR_ATOMIC_WRITE */
+		[14] = "flush",
+		[15] = "atomic-write",
+	};
+
+	return NAME_OF(names, opcode);
+}
+
+/* libibverbs has it in its node for providers, but verbs.h declares it. */
+#define WR_OPCODE_VERSION(n, at) \
+	LEP_EXPORT __attribute__((alias("wr_opcode_str"))) \
+	const char *lep_wr_opcode_str_##n(enum ibv_wr_opcode opcode); \
+	__asm__(".symver lep_wr_opcode_str_" #n ", ibv_wr_opcode_str" at "IBVERBS_PRIVATE_" #n)
+
+WR_OPCODE_VERSION(34, "@");
+WR_OPCODE_VERSION(57, "@");
+WR_OPCODE_VERSION(59, "@");
+WR_OPCODE_VERSION(64, "@");
+WR_OPCODE_VERSION(65, "@@");
+
 /* rdma_event_str(3). Older versions of rdma_cma.h lack the last ones. */
 LEP_EXPORT const char *rdma_event_str(enum rdma_cm_event_type event)
 {
