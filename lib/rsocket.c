@@ -11,6 +11,9 @@
 
 #include "core.h"
 
+/* librdmacm is built so, too. */
+_Static_assert(sizeof(off_t) == 8, "off_t");
+
 #define RSOCKET(type, fn, params, ...) \
 LEP_EXPORT type fn params; \
 type fn params \
