@@ -396,7 +396,8 @@ static int finish_request(struct get_request *req, struct rdma_cm_event **out,
 		return lep_err(EAGAIN);
 	}
 
-	*qp_errno = child ? cmd->qp_errno : 0;
+	if (cmd->flags & RDMA_EP_EP_CREATE_QP)
+		*qp_errno = cmd->qp_errno;
 	if (made && !qp_objects_fit(child->id.verbs, pd, &req->attr)) {
 		lep_qp_build_undo(session, &cmd->qp);
 		made = false;
@@ -456,9 +457,12 @@ static int get_at_once(struct lep_id *listener,
 		goto err;
 	if (saved) {
 		req.attr = *saved;
-		req.cmd.flags |= RDMA_EP_EP_CREATE_QP;
-		if (lep_qp_build_begin(&req.build, listener->session, &req.cmd.qp, listener->id.pd,
-				       &req.attr, NULL, true))
+		if (!lep_qp_build_begin(&req.build, listener->session, &req.cmd.qp,
+					listener->id.pd, &req.attr, NULL, true))
+			req.cmd.flags |= RDMA_EP_EP_CREATE_QP;
+		else if (errno == EINVAL)
+			*qp_errno = EINVAL;	/* of a request, which comes first */
+		else
 			goto err;
 	}
 	if (!lep_ioctl_cancelable(listener->session->fd, RDMA_EP_IOC_GET_REQUEST,
