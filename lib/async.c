@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Asynchronous events: ibv_get_async_event(3). */
-#include <unistd.h>
-
 #include "objects.h"
 
 /* The kind of object that an event is about; PORT also stands for the device. */
@@ -37,12 +35,32 @@ static enum element element_of(enum ibv_event_type type)
 	}
 }
 
+static void set_event(struct ibv_async_event *event, const struct rdma_ep_async_event *record)
+{
+	event->event_type = record->event;
+	/* All pointers of the union are in the same place. */
+	if (element_of(event->event_type) == PORT)
+		event->element.port_num = record->uid;
+	else
+		event->element.cq = (void *)(uintptr_t)record->uid;
+}
+
+static void async_event_cancelled(void *arg)
+{
+	const struct rdma_ep_async_event *record = arg;
+	struct ibv_async_event event;
+
+	if (!record->uid)
+		return;
+	set_event(&event, record);
+	ibv_ack_async_event(&event);
+}
+
 /* ibv_get_async_event(3): blocks in read(2), which is a cancellation point. */
 LEP_EXPORT int ibv_get_async_event(struct ibv_context *context,
 				   struct ibv_async_event *event)
 {
 	struct rdma_ep_async_event record;
-	ssize_t len;
 
 	if (!context || !event)
 		return lep_err(EINVAL);
@@ -52,16 +70,10 @@ LEP_EXPORT int ibv_get_async_event(struct ibv_context *context,
 	if (lep_inherited(lep_to_ctx(context)->session))
 		return lep_err(EBADF);
 
-	len = read(context->async_fd, &record, sizeof(record));
-	if (len != sizeof(record))
-		return len < 0 ? -1 : lep_err(EIO);
-
-	event->event_type = record.event;
-	/* All pointers of the union are in the same place. */
-	if (element_of(event->event_type) == PORT)
-		event->element.port_num = record.uid;
-	else
-		event->element.cq = (void *)(uintptr_t)record.uid;
+	if (lep_read_record(context->async_fd, &record, sizeof(record), async_event_cancelled,
+			    &record))
+		return -1;
+	set_event(event, &record);
 	return 0;
 }
 

@@ -25,6 +25,11 @@ static int resolve_error(int ret)
 	}
 }
 
+static void resolving_cancelled(void *id)
+{
+	lep_id_drop_addrinfo(id);
+}
+
 static int start_resolving(struct lep_id *id)
 {
 	bool busy;
@@ -62,7 +67,10 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *cm_id, const char *node,
 	if (start_resolving(id))
 		return -1;
 
+	/* getaddrinfo(3) is a cancellation point. */
+	pthread_cleanup_push(resolving_cancelled, id);
 	ret = lep_addrinfo_get(node, service, hints, &info);
+	pthread_cleanup_pop(0);
 	if (ret) {
 		error = resolve_error(ret);
 		goto err;

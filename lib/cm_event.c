@@ -204,45 +204,53 @@ static struct lep_id *child_for(const struct rdma_ep_channel_event *rec)
 			    0, 0);
 }
 
-/* Reads one record. Returns false if there is no event for the program in it. */
-static bool read_event(struct rdma_event_channel *channel,
-		       struct lep_event *event, int *ret)
-{
+/* An event that is being read */
+struct reader {
+	struct lep_event *event;
 	struct rdma_ep_channel_event rec;
-	ssize_t len;
+};
 
-	len = read(channel->fd, &rec, sizeof(rec));
-	if (len != sizeof(rec)) {
-		*ret = len < 0 ? -1 : lep_err(EIO);
-		return true;
+/* Acknowledges an event that the kernel has delivered, and rejects a request. */
+static void read_cancelled(void *arg)
+{
+	struct reader *r = arg;
+
+	if (!r->rec.uid || !lep_event_fill(r->event, &r->rec, child_for(&r->rec), NULL)) {
+		free(r->event);
+		return;
 	}
-	*ret = 0;
-	return lep_event_fill(event, &rec, child_for(&rec), NULL);
+	if (r->event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		lep_id_destroy(lep_to_id(r->event->event.id));
+	lep_event_ack(r->event);
+}
+
+/* Reads one record. Returns false if there is no event for the program in it. */
+static bool read_event(struct rdma_event_channel *channel, struct reader *r, int *ret)
+{
+	*ret = lep_read_record(channel->fd, &r->rec, sizeof(r->rec), read_cancelled, r);
+	return *ret || lep_event_fill(r->event, &r->rec, child_for(&r->rec), NULL);
 }
 
 /* Takes the next event. Blocks in read(2), which is a cancellation point. */
 int lep_channel_get_event(struct rdma_event_channel *channel,
 			  struct rdma_cm_event **out)
 {
-	struct lep_event *event;
-	int ret = -1;
+	struct reader r;
+	int ret;
 
 	if (!channel || !out)
 		return lep_err(EINVAL);
 	if (lep_channel_inherited(channel))
 		return lep_err(EBADF);
-	event = lep_event_alloc();
-	if (!event)
+	r.event = lep_event_alloc();
+	if (!r.event)
 		return -1;
 
-	pthread_cleanup_push(free, event);
-	while (!read_event(channel, event, &ret))
-		memset(event, 0, sizeof(*event));
-	pthread_cleanup_pop(0);
-
+	while (!read_event(channel, &r, &ret))
+		memset(r.event, 0, sizeof(*r.event));
 	if (ret)
-		return lep_free_err(event);
-	*out = &event->event;
+		return lep_free_err(r.event);
+	*out = &r.event->event;
 	return 0;
 }
 

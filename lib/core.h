@@ -120,6 +120,8 @@ void lep_session_return(struct lep_session *session);
 int lep_obj_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
 		    uint32_t *events, uint32_t *comp_events);
 void lep_close_fd(int fd);
+int lep_read_record(int fd, void *rec, size_t size, void (*cancelled)(void *arg), void *arg);
+void lep_unlock(void *mutex);
 void lep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
 		    const uint32_t *acked, uint32_t reported);
 

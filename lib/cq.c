@@ -236,12 +236,18 @@ LEP_EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
 	return lep_cq_destroy(cq);
 }
 
+static void comp_event_cancelled(void *arg)
+{
+	const struct rdma_ep_comp_event *record = arg;
+
+	ibv_ack_cq_events((void *)(uintptr_t)record->uid, 1);
+}
+
 /* ibv_get_cq_event(3): blocks in read(2), which is a cancellation point. */
 LEP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 				struct ibv_cq **cq, void **cq_context)
 {
 	struct rdma_ep_comp_event record;
-	ssize_t len;
 
 	if (!channel || !cq || !cq_context)
 		return lep_err(EINVAL);
@@ -251,9 +257,8 @@ LEP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 	if (lep_inherited(lep_to_ctx(channel->context)->session))
 		return lep_err(EBADF);
 
-	len = read(channel->fd, &record, sizeof(record));
-	if (len != sizeof(record))
-		return len < 0 ? -1 : lep_err(EIO);
+	if (lep_read_record(channel->fd, &record, sizeof(record), comp_event_cancelled, &record))
+		return -1;
 	*cq = (void *)(uintptr_t)record.uid;
 	*cq_context = (*cq)->cq_context;
 	return 0;

@@ -44,6 +44,7 @@ struct lep_mcast *lep_mcast_take(struct lep_id *id, const struct sockaddr *addr,
 	struct lep_mcast **pos, *mcast;
 
 	pthread_mutex_lock(&id->mutex);
+	pthread_cleanup_push(lep_unlock, &id->mutex);
 	for (;;) {
 		for (pos = &id->mcasts; *pos; pos = &(*pos)->next)
 			if (!memcmp(&(*pos)->addr, addr, len))
@@ -55,7 +56,7 @@ struct lep_mcast *lep_mcast_take(struct lep_id *id, const struct sockaddr *addr,
 	}
 	if (mcast)
 		*pos = mcast->next;
-	pthread_mutex_unlock(&id->mutex);
+	pthread_cleanup_pop(1);
 	return mcast;
 }
 

@@ -137,7 +137,7 @@ struct lep_session *lep_session_get(void)
 /*
  * A fork()ed child forgets all sessions: it cannot use the parent's objects, as a handle
  * means nothing in another session. It closes the inherited descriptors, so that the sessions
- * end with the parent.
+ * end with the parent. The program may have closed them, and opened other files.
  */
 void lep_session_forked(void)
 {
@@ -146,7 +146,8 @@ void lep_session_forked(void)
 	for (session = sessions; session; session = session->next) {
 		if (lep_inherited(session))
 			continue;
-		syscall(SYS_close, session->fd);
+		if (!check_version(session))
+			syscall(SYS_close, session->fd);
 		session->fd = -1;
 	}
 	sessions = NULL;
@@ -253,7 +254,24 @@ void lep_close_fd(int fd)
 	errno = error;
 }
 
-static void unlock(void *mutex)
+/*
+ * Read one record, as a cancellation point. cancelled() runs if the thread is cancelled. glibc
+ * before 2.41 may do that although read(2) has succeeded: then the record is not all zero.
+ */
+int lep_read_record(int fd, void *rec, size_t size, void (*cancelled)(void *arg), void *arg)
+{
+	ssize_t len;
+
+	memset(rec, 0, size);
+	pthread_cleanup_push(cancelled, arg);
+	len = read(fd, rec, size);
+	pthread_cleanup_pop(0);
+	if (len == (ssize_t)size)
+		return 0;
+	return len < 0 ? -1 : lep_err(EIO);
+}
+
+void lep_unlock(void *mutex)
 {
 	pthread_mutex_unlock(mutex);
 }
@@ -266,7 +284,7 @@ void lep_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond,
 		    const uint32_t *acked, uint32_t reported)
 {
 	pthread_mutex_lock(mutex);
-	pthread_cleanup_push(unlock, mutex);
+	pthread_cleanup_push(lep_unlock, mutex);
 	while ((int32_t)(reported - *acked) > 0)
 		pthread_cond_wait(cond, mutex);
 	pthread_cleanup_pop(1);

@@ -109,13 +109,49 @@ TEST(get_request)
 	EXPECT_EQ(0, eps_down(&e));
 }
 
-/* Waits for an acknowledgment, which must find the id even after the cancellation. */
 static void *destroy(void *arg)
 {
 	rdma_destroy_id(arg);
 	return NULL;
 }
 
+static void *take_cm_event(void *arg)
+{
+	struct rdma_cm_event *event;
+
+	if (!rdma_get_cm_event(arg, &event))
+		rdma_ack_cm_event(event);
+	return NULL;
+}
+
+/*
+ * A thread is cancelled while an event arrives: it gets the event, the library acknowledges it, or
+ * it stays unread. The destruction of the id waits for none of them.
+ */
+TEST(get_cm_event_as_the_event_comes)
+{
+	struct lib_thread t;
+	struct pair p = {};
+
+	if (is_stock())
+		SKIP(return, "librdmacm loses the event");
+	ASSERT_EQ(0, pair_listen(&p));
+	for (int i = 0; i < 60; i++) {
+		ASSERT_EQ(0, rdma_create_id(p.ac, &p.a, NULL, RDMA_PS_TCP));
+		ASSERT_EQ(0, lib_start(&t, take_cm_event, p.ac));
+		ASSERT_TRUE(lib_still_blocked(&t));
+		ASSERT_EQ(0, rdma_resolve_addr(p.a, NULL, SA(&p.addr), WAIT_MS));
+		usleep(i * 20);
+		pthread_cancel(t.thread);
+		ASSERT_EQ(0, lib_join(&t, NULL));
+		ASSERT_EQ(0, lib_start(&t, destroy, p.a));
+		ASSERT_EQ(0, lib_join(&t, NULL));
+	}
+	p.a = NULL;
+	EXPECT_EQ(0, pair_down(&p));
+}
+
+/* Waits for an acknowledgment, which must find the id even after the cancellation. */
 TEST(destroy_id)
 {
 	struct rdma_cm_event *event;
