@@ -10,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/nsproxy.h>
 #include <linux/parser.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -259,13 +260,24 @@ put_slot:
 	return ret;
 }
 
+/*
+ * The 9P client hides a signal that was there before the request, so the task would wait for the
+ * reply, perhaps for ever, and no further signal could end it. The flushes and clunks of an exiting
+ * task get replies.
+ */
+static bool is_too_late(const struct p9_req_t *req)
+{
+	return __fatal_signal_pending(current) && req->tc.id != P9_TFLUSH &&
+	       req->tc.id != P9_TCLUNK;
+}
+
 static int p9_ep_request(struct p9_client *client, struct p9_req_t *req)
 {
 	struct p9_conn *conn = client->trans;
 	struct semaphore *credits = credits_of(conn, req);
 	int ret;
 
-	if (down_killable(credits))
+	if (is_too_late(req) || down_killable(credits))
 		return -ERESTARTSYS;
 	down_read(&conn->sem);
 	ret = send_request(conn, req);
