@@ -119,6 +119,8 @@ clean_up()
 	umount -R /var/lib/containers "$LOGIN" 2>/dev/null
 	rm -rf "$WORK"
 	rmdir "$CG/login"/* "$CG/login" 2>/dev/null
+	# podman's own, which would keep the controllers of the root in use
+	find "$CG/libpod_parent" -depth -type d -exec rmdir {} + 2>/dev/null
 }
 trap clean_up EXIT
 
