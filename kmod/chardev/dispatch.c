@@ -18,27 +18,20 @@ struct uep_cmd_hdr {
 	u32 flags;
 };
 
-/**
- * struct uep_cmd_op - a command
- * @fn: handler
- * @name: for traces
- * @size: size of its structure
- * @min_size: size in the first version of the ABI
- * @flags: valid flags
- * @await: offset of its struct rdma_ep_await, or 0
- * @unowned: works on a session without an owner
- * @responds: @fn copies the results out itself, as it cannot undo the command, or also on failure;
- *	or there are none
- */
+/* A command */
 struct uep_cmd_op {
 	int (*fn)(struct uep_cmd *cmd);
-	const char *name;
-	u16 size;
-	u16 min_size;
-	u32 flags;
-	u16 await;
+	const char *name;		/* for traces */
+	u16 size;			/* size of its structure */
+	u16 min_size;			/* size in the first version of the ABI */
+	u32 flags;			/* valid flags */
+	u16 await;			/* offset of its struct rdma_ep_await, or 0 */
+	/*
+	 * @fn copies the results out itself, as it cannot undo the command, or also on failure;
+	 * or there are none
+	 */
 	bool responds;
-	bool unowned;
+	bool unowned;			/* works on a session without an owner */
 };
 
 #define UEP_CMD(_cmd, _fn, _struct, _last, _flags, ...)			\

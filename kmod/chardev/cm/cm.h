@@ -10,102 +10,67 @@
 
 struct uep_srq;
 
-/**
- * struct uep_channel - event channel
- * @q: its file and its ids hold references; the records are unread events (ev_lock)
- * @ids: published ids that report to it (ev_lock)
- * @closed: its file has been closed: ids that move to it are destroyed (ev_lock)
- * @private: created with an id, or by its migration
- * @end_work: destroys @ids (holds a reference while it is queued)
- */
+/* Event channel */
 struct uep_channel {
+	/* Its file and its ids hold references; the records are unread events (ev_lock) */
 	struct uep_queue q;
-	struct list_head ids;
+	struct list_head ids;		/* published ids that report to it (ev_lock) */
+	/* Its file has been closed: ids that move to it are destroyed (ev_lock) */
 	bool closed;
-	bool private;
-	struct work_struct end_work;
+	bool private;			/* created with an id, or by its migration */
+	struct work_struct end_work;	/* destroys @ids (holds a reference while it is queued) */
 };
 
-/**
- * struct uep_event - an unread event
- * @entry: in uep_channel.q.records
- * @own: in uep_id.events
- * @id: id of the event; no reference, as the id purges its events
- * @child: new id of a connection request (owns the initial reference)
- * @mcast: membership of the event (holds a reference), or NULL
- * @charged: written by the user, and charged to the quota as an object
- * @rec: record for the user
- */
+/* An unread event */
 struct uep_event {
-	struct list_head entry;
-	struct list_head own;
-	struct uep_id *id;
-	struct uep_id *child;
-	struct uep_mcast *mcast;
-	bool charged;
-	struct rdma_ep_channel_event rec;
+	struct list_head entry;		/* in uep_channel.q.records */
+	struct list_head own;		/* in uep_id.events */
+	struct uep_id *id;		/* no reference, as the id purges its events */
+	struct uep_id *child;		/* new id of a connection request (initial reference) */
+	struct uep_mcast *mcast;	/* of the event (holds a reference), or NULL */
+	bool charged;			/* written by the user, charged to the quota as an object */
+	struct rdma_ep_channel_event rec; /* record for the user */
 };
 
-/**
- * struct uep_id - communication id (ev_lock: uep_session.ev_lock)
- * @obj: object
- * @id: the engine's
- * @chan: channel of its events (holds a reference; ev_lock). NULL: its request is unread
- * @chan_entry: in uep_channel.ids from publication to destruction, or in the list of
- *	uep_channel_end_work() (ev_lock)
- * @events: its unread events, as the channel may have many of other ids (ev_lock)
- * @nr_events: number of @events
- * @nr_reserved: number of those with reserved room
- * @uid: the user's cookie (ev_lock)
- * @accepted: events are queued: it is not of a connection request, or of an accepted one
- *	(ev_lock)
- * @dying: being destroyed: no event is queued (ev_lock)
- * @chan_ends: uep_channel_end_work() destroys it (ev_lock)
- * @last: latest event for fdinfo; -1: none
- * @events_reported: number of read events (ev_lock)
- * @own_path: the user has set its path (id.lock)
- * @srq: SRQ of the id (holds a reference; id.lock)
- * @cred: of the task that listens, if the id is bound to no device (before it listens: id.lock)
- * @group: cgroup of that task (holds a reference; as @cred)
- * @ece: received from the peer (ev_lock)
- */
+/* Communication id (ev_lock: uep_session.ev_lock) */
 struct uep_id {
 	struct uep_obj obj;
-	struct ep_id id;
+	struct ep_id id;		/* the engine's */
+	/* Channel of its events (holds a reference; ev_lock). NULL: its request is unread */
 	struct uep_channel *chan;
+	/*
+	 * In uep_channel.ids from publication to destruction, or in the list of
+	 * uep_channel_end_work() (ev_lock)
+	 */
 	struct list_head chan_entry;
+	/* Its unread events, as the channel may have many of other ids (ev_lock) */
 	struct list_head events;
-	u32 nr_events;
-	u32 nr_reserved;
-	u64 uid;
+	u32 nr_events;			/* number of @events */
+	u32 nr_reserved;		/* number of those with reserved room */
+	u64 uid;			/* the user's cookie (ev_lock) */
+	/* Events are queued: it is not of a connection request, or of an accepted one (ev_lock) */
 	bool accepted;
-	bool dying;
-	bool chan_ends;
-	int last;
-	u32 events_reported;
-	bool own_path;
-	struct uep_srq *srq;
+	bool dying;			/* being destroyed: no event is queued (ev_lock) */
+	bool chan_ends;			/* uep_channel_end_work() destroys it (ev_lock) */
+	int last;			/* latest event for fdinfo; -1: none */
+	u32 events_reported;		/* number of read events (ev_lock) */
+	bool own_path;			/* the user has set its path (id.lock) */
+	struct uep_srq *srq;		/* holds a reference (id.lock) */
+	/* Of the task that listens, if the id is bound to no device (before it listens: id.lock) */
 	const struct cred *cred;
-	struct uep_group *group;
-	struct rdma_ucm_ece ece;
+	struct uep_group *group;	/* cgroup of that task (holds a reference; as @cred) */
+	struct rdma_ucm_ece ece;	/* received from the peer (ev_lock) */
 };
 
-/**
- * struct uep_mcast - membership of an id in a multicast group
- * @obj: object
- * @id: id (holds a reference, but is no user of it: the id may be destroyed first)
- * @mc: the engine's
- * @joined: the group is to be left
- * @uid: the user's cookie (ev_lock)
- * @events_reported: number of read events (ev_lock)
- */
+/* Membership of an id in a multicast group */
 struct uep_mcast {
 	struct uep_obj obj;
+	/* Id (holds a reference, but is no user of it: the id may be destroyed first) */
 	struct uep_id *id;
-	struct ep_mcast mc;
-	bool joined;
-	u64 uid;
-	u32 events_reported;
+	struct ep_mcast mc;		/* the engine's */
+	bool joined;			/* the group is to be left */
+	u64 uid;			/* the user's cookie (ev_lock) */
+	u32 events_reported;		/* number of read events (ev_lock) */
 };
 
 /* Room for unread events of an id: established, disconnected, timewait exit, device removal */

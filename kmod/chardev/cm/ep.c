@@ -128,24 +128,15 @@ int uep_get_request(struct uep_cmd *cmd)
 	return 0;
 }
 
-/**
- * struct uep_member - an object that is destroyed with its endpoint
- * @type: type
- * @handle: in the command's structure, as the following pointers
- * @events: events to be acknowledged
- * @comp_events: CQ: completion events to be acknowledged
- * @fd: id or CQ: file to be closed
- * @obj: object (reference); NULL: none
- * @claimed: to be destroyed
- */
+/* An object that is destroyed with its endpoint */
 struct uep_member {
 	enum rdma_ep_obj_type type;
-	u32 *handle;
-	u32 *events;
-	u32 *comp_events;
-	s32 *fd;
-	struct uep_obj *obj;
-	bool claimed;
+	u32 *handle;			/* in the command's structure, as the following pointers */
+	u32 *events;			/* events to be acknowledged */
+	u32 *comp_events;		/* CQ: completion events to be acknowledged */
+	s32 *fd;			/* id or CQ: file to be closed */
+	struct uep_obj *obj;		/* reference; NULL: none */
+	bool claimed;			/* to be destroyed */
 };
 
 /* Is it a file of the channel that the id or the CQ reports to? */

@@ -70,49 +70,33 @@ enum uep_count {
 	UEP_NR_COUNTS,
 };
 
-/**
- * struct uep_account_dev - what an account has done on a device
- * @entry: in uep_account.devs (RCU; added with the lock of accounts)
- * @name: of the device, or of several in turn
- * @past: of destroyed objects, and of connections
- * @shown: largest values that have been read: objects between their table and @past are in
- *	neither (lock of accounts, as the following)
- * @sum: @past, and the objects of open sessions
- * @objs: by type
- * @pinned: pages
- */
+/* What an account has done on a device */
 struct uep_account_dev {
+	/* In uep_account.devs (RCU; added with the lock of accounts) */
 	struct list_head entry;
-	char name[IB_DEVICE_NAME_MAX];
-	atomic64_t past[UEP_NR_COUNTS];
+	char name[IB_DEVICE_NAME_MAX];	/* of the device, or of several in turn */
+	atomic64_t past[UEP_NR_COUNTS];	/* of destroyed objects, and of connections */
+	/*
+	 * Largest values that have been read: objects between their table and @past are in
+	 * neither (lock of accounts, as the following)
+	 */
 	u64 shown[UEP_NR_COUNTS];
-	u64 sum[UEP_NR_COUNTS];
-	u32 objs[UEP_NR_OBJ_TYPES];
-	u64 pinned;
+	u64 sum[UEP_NR_COUNTS];		/* @past, and the objects of open sessions */
+	u32 objs[UEP_NR_OBJ_TYPES];	/* by type */
+	u64 pinned;			/* pages */
 };
 
-/**
- * struct uep_account - a user in a cgroup
- * @node: in the table of accounts
- * @idle: in the list of accounts without a session
- * @number: its place in the order of reading
- * @uid: the user
- * @hash: of @uid and @path
- * @sessions: open ones (lock of accounts)
- * @devs: devices, until the account is freed
- * @refused: commands, by reason
- * @path: of the cgroup
- */
+/* A user in a cgroup */
 struct uep_account {
-	struct hlist_node node;
-	struct list_head idle;
-	u32 number;
+	struct hlist_node node;		/* in the table of accounts */
+	struct list_head idle;		/* in the list of accounts without a session */
+	u32 number;			/* its place in the order of reading */
 	kuid_t uid;
-	u32 hash;
-	struct list_head sessions;
-	struct list_head devs;
-	atomic64_t refused[UEP_NR_REFUSALS];
-	char path[];
+	u32 hash;			/* of @uid and @path */
+	struct list_head sessions;	/* open ones (lock of accounts) */
+	struct list_head devs;		/* devices, until the account is freed */
+	atomic64_t refused[UEP_NR_REFUSALS]; /* commands, by reason */
+	char path[];			/* of the cgroup */
 };
 
 int uep_account_open(struct uep_session *s);

@@ -74,40 +74,25 @@ struct uep_cmd;
 
 /* Users (session_ref.c) and quotas (quota.c) */
 
-/**
- * struct uep_idle_user - idle CQs of a user (idle.c)
- * @ending: held while some of them are destroyed
- * @lock: @all, @nr, and those of the sessions (uep_session.idle, nr_idle, idle_bytes)
- * @all: idle CQs of all sessions of the user, the oldest first
- * @nr: number of idle CQs
- * @work: destroys the expired ones (ep_wq)
- */
+/* Idle CQs of a user (idle.c) */
 struct uep_idle_user {
-	struct mutex ending;		/* destruction */
-	spinlock_t lock;		/* the lists */
-	struct list_head all;
-	unsigned int nr;
-	struct delayed_work work;
+	struct mutex ending;		/* held while some of @all are destroyed */
+	/* @all, @nr, and those of the sessions (uep_session.idle, nr_idle, idle_bytes) */
+	spinlock_t lock;
+	struct list_head all;		/* idle CQs of all sessions of the user, the oldest first */
+	unsigned int nr;		/* number of @all */
+	struct delayed_work work;	/* destroys the expired ones (ep_wq) */
 };
 
-/**
- * struct uep_user - all sessions of one user, or those in a cgroup with limits of its own
- * @node: in the table of users with open sessions
- * @ref: sessions
- * @uid: the user's id
- * @group: id of that cgroup (uep_group_users()), or 0
- * @held: charged
- * @nr_events: unread CM events
- * @reclaim: destroys the user's idle CQs, returns whether there was any; process context
- * @idle: idle CQs
- */
+/* All sessions of one user, or those in a cgroup with limits of its own */
 struct uep_user {
-	struct hlist_node node;
-	refcount_t ref;
+	struct hlist_node node;		/* in the table of users with open sessions */
+	refcount_t ref;			/* sessions */
 	kuid_t uid;
-	u64 group;
-	atomic64_t held[UEP_NR_HELD];
-	atomic_t nr_events;
+	u64 group;			/* id of that cgroup (uep_group_users()), or 0 */
+	atomic64_t held[UEP_NR_HELD];	/* charged */
+	atomic_t nr_events;		/* unread CM events */
+	/* Destroys the user's idle CQs, returns whether there was any; process context */
 	bool (*reclaim)(struct uep_user *user);
 	struct uep_idle_user idle;
 };
@@ -130,22 +115,15 @@ void uep_quota_show(struct seq_file *m, struct uep_session *s);
 
 /* Idle CQs (idle.c) */
 
-/**
- * struct uep_idle - a hardware object without a user
- * @end: destroys the object; process context. The owner sets it
- * @entry: in uep_session.idle
- * @all: in uep_idle_user.all
- * @session: session that used it, and may again
- * @bytes: charged to @session
- * @until: expires (jiffies)
- */
+/* A hardware object without a user */
 struct uep_idle {
+	/* Destroys the object; process context. The owner sets it */
 	void (*end)(struct uep_idle *idle);
-	struct list_head entry;
-	struct list_head all;
-	struct uep_session *session;
-	u64 bytes;
-	unsigned long until;
+	struct list_head entry;		/* in uep_session.idle */
+	struct list_head all;		/* in uep_idle_user.all */
+	struct uep_session *session;	/* session that used it, and may again */
+	u64 bytes;			/* charged to @session */
+	unsigned long until;		/* expires (jiffies) */
 };
 
 void uep_idle_flush(const struct uep_session *s);
@@ -161,78 +139,45 @@ void uep_idle_init(struct uep_user *user);
 
 void uep_past_add(struct uep_past *past, const struct uep_traffic *t);
 
-/**
- * struct uep_session - one open of the device
- * @ref: the file, its objects and its channels
- * @number: unique, for traces and fdinfo
- * @objs: handle table
- * @next_handle: where the search for a free handle begins
- * @qps: QPs by device index and QP number
- * @ev_lock: all CM event queues of the session, and members of cm's structures that name it
- * @ctx_lock: @default_ctxs
- * @default_ctxs: default contexts by device index
- * @user: user whose quota the session is charged to
- * @group: cgroup of the opener, charged as well
- * @account: of user and cgroup, for the administrator
- * @in_account: in uep_account.sessions
- * @past_sends: of destroyed queues
- * @past_recvs: of destroyed queues
- * @past_polled: completions of destroyed CQs
- * @held: charged
- * @nr_events: unread CM events (@ev_lock)
- * @nr_owners: owners that are charged to it
- * @ring_lock: @ring_pages
- * @ring_pages: memory shared with the user, by page number
- * @rings: indices of the rings in @ring_pages that are in use
- * @idle: idle CQs (uep_idle_user.lock)
- * @nr_idle: number of idle CQs (uep_idle_user.lock)
- * @idle_bytes: charged for idle CQs (uep_idle_user.lock)
- * @queues: event and completion channels (@ev_lock)
- * @queue_number: of the latest of them (@ev_lock)
- * @note_lock: notes of objects
- * @held_lock: charges, of the session and of its restrictions together
- * @restriction: the latest one (@held_lock; read without it). NULL: none
- * @nr_restrictions: number of them (@held_lock)
- * @nr_channels: charged (@held_lock)
- * @dead: the file has been released (@ev_lock)
- * @ending: read: ids of a closed channel are being ended; write: waits for that
- * @release_work: destroys everything
- */
+/* One open of the device */
 struct uep_session {
-	struct kref ref;
-	u64 number;
-	struct xarray objs;
-	u32 next_handle;
-	struct xarray qps;
-	spinlock_t ev_lock;		/* CM event queues */
-	struct mutex ctx_lock;		/* default_ctxs */
-	struct xarray default_ctxs;
-	struct uep_user *user;
-	struct uep_group *group;
-	struct uep_account *account;
-	struct list_head in_account;
-	struct uep_past past_sends;
-	struct uep_past past_recvs;
-	atomic64_t past_polled;
-	atomic64_t held[UEP_NR_HELD];
-	u32 nr_events;
-	atomic_t nr_owners;
-	struct mutex ring_lock;		/* ring_pages */
-	struct xarray ring_pages;
-	struct ida rings;
-	struct list_head idle;
-	unsigned int nr_idle;
-	u64 idle_bytes;
-	struct list_head queues;
-	u32 queue_number;
-	spinlock_t note_lock;		/* notes */
-	spinlock_t held_lock;		/* restriction, charges */
+	struct kref ref;		/* the file, its objects and its channels */
+	u64 number;			/* unique, for traces and fdinfo */
+	struct xarray objs;		/* handle table */
+	u32 next_handle;		/* where the search for a free handle begins */
+	struct xarray qps;		/* QPs by device index and QP number */
+	/* All CM event queues of the session, and members of cm's structures that name it */
+	spinlock_t ev_lock;
+	struct mutex ctx_lock;		/* @default_ctxs */
+	struct xarray default_ctxs;	/* default contexts by device index */
+	struct uep_user *user;		/* user whose quota the session is charged to */
+	struct uep_group *group;	/* cgroup of the opener, charged as well */
+	struct uep_account *account;	/* of user and cgroup, for the administrator */
+	struct list_head in_account;	/* in uep_account.sessions */
+	struct uep_past past_sends;	/* of destroyed queues */
+	struct uep_past past_recvs;	/* of destroyed queues */
+	atomic64_t past_polled;		/* completions of destroyed CQs */
+	atomic64_t held[UEP_NR_HELD];	/* charged */
+	u32 nr_events;			/* unread CM events (@ev_lock) */
+	atomic_t nr_owners;		/* owners that are charged to it */
+	struct mutex ring_lock;		/* @ring_pages */
+	struct xarray ring_pages;	/* memory shared with the user, by page number */
+	struct ida rings;		/* indices of the rings in @ring_pages that are in use */
+	struct list_head idle;		/* idle CQs (uep_idle_user.lock) */
+	unsigned int nr_idle;		/* number of them (the same) */
+	u64 idle_bytes;			/* charged for them (the same) */
+	struct list_head queues;	/* event and completion channels (@ev_lock) */
+	u32 queue_number;		/* of the latest of them (@ev_lock) */
+	spinlock_t note_lock;		/* notes of objects */
+	spinlock_t held_lock;		/* charges of session and restrictions together */
+	/* The latest one (@held_lock; read without it). NULL: none */
 	struct uep_restriction *restriction;
-	u32 nr_restrictions;
-	u32 nr_channels;
-	bool dead;
-	struct rw_semaphore ending;	/* before everything is destroyed */
-	struct work_struct release_work;
+	u32 nr_restrictions;		/* number of them (@held_lock) */
+	u32 nr_channels;		/* charged (@held_lock) */
+	bool dead;			/* the file has been released (@ev_lock) */
+	/* Read: ids of a closed channel are being ended; write: waits for that */
+	struct rw_semaphore ending;
+	struct work_struct release_work; /* destroys everything */
 };
 
 struct uep_session *uep_session_alloc(void);
@@ -333,35 +278,25 @@ struct uep_obj_type {
 /* QP: PD, two CQs, SRQ */
 #define UEP_MAX_USES	4
 
-/**
- * struct uep_obj - base of the structures of objects, their first member
- * @ref: references
- * @rcu: delays the free
- * @type: type
- * @session: session (holds a reference)
- * @handle: handle, 0 if none
- * @users: number of objects that depend on this one; -1: claimed for destruction
- * @queue_bytes: charged with the object
- * @cookie: the program's, see SET_OBJ
- * @note: the library's, see SET_OBJ (uep_session.note_lock); NULL: zeros
- * @dev: device; NULL: none
- * @uses: objects that this one depends on: it counts in their @users until it is destroyed,
- *	and holds references until it is freed. The first is its PD, context or domain
- * @nr_uses: number of @uses
- */
+/* Base of the structures of objects, their first member */
 struct uep_obj {
 	struct kref ref;
-	struct rcu_head rcu;
+	struct rcu_head rcu;		/* delays the free */
 	const struct uep_obj_type *type;
-	struct uep_session *session;
-	u32 handle;
-	atomic_t users;
-	u64 queue_bytes;
-	u64 cookie;
+	struct uep_session *session;	/* holds a reference */
+	u32 handle;			/* 0: none */
+	atomic_t users;			/* objects that depend on it; -1: claimed for destruction */
+	u64 queue_bytes;		/* charged with the object */
+	u64 cookie;			/* the program's, see SET_OBJ */
+	/* The library's, see SET_OBJ (uep_session.note_lock); NULL: zeros */
 	u8 *note;
-	struct ep_dev *dev;
+	struct ep_dev *dev;		/* NULL: none */
+	/*
+	 * Objects that this one depends on: it counts in their @users until it is destroyed, and
+	 * holds references until it is freed. The first is its PD, context or domain
+	 */
 	struct uep_obj *uses[UEP_MAX_USES];
-	int nr_uses;
+	int nr_uses;			/* number of @uses */
 };
 
 void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type, size_t size,
@@ -481,23 +416,17 @@ struct uep_cmd_step {
 /* GET_REQUEST: event, file, move, owner, two CQs with a file each, QP */
 #define UEP_CMD_MAX_STEPS	10
 
-/**
- * struct uep_cmd - a command being executed
- * @s: session
- * @file: its file
- * @arg: private copy of the command's structure, copied out afterwards
- * @uarg: the structure in user memory
- * @steps: changes that are committed or undone at the end
- * @nr_steps: number of @steps
- * @counted: the handler has counted its refusal by reason, or its failure is none
- */
+/* A command being executed */
 struct uep_cmd {
 	struct uep_session *s;
-	struct file *file;
+	struct file *file;		/* of the session */
+	/* Private copy of the command's structure, copied out afterwards */
 	void *arg;
-	void __user *uarg;
+	void __user *uarg;		/* the structure in user memory */
+	/* Changes that are committed or undone at the end */
 	struct uep_cmd_step steps[UEP_CMD_MAX_STEPS];
-	int nr_steps;
+	int nr_steps;			/* number of @steps */
+	/* The handler has counted its refusal by reason, or its failure is none */
 	bool counted;
 };
 

@@ -16,47 +16,33 @@
 struct cred;
 struct ib_device;
 
-/**
- * struct uep_want - a charge
- * @nr: wanted, by enum uep_held
- * @of_session: it counts in the session and its restrictions, too, as objects and memory do, and
- *	not only in user and cgroups, as files do
- * @of_channel: as a file, and as an object in the session's restrictions
- * @skip_rlimit: another limit holds instead of RLIMIT_MEMLOCK
- * @charged: it counts already
- */
+/* A charge */
 struct uep_want {
-	u64 nr[UEP_NR_HELD];
+	u64 nr[UEP_NR_HELD];		/* wanted, by enum uep_held */
+	/*
+	 * It counts in the session and its restrictions, too, as objects and memory do, and not
+	 * only in user and cgroups, as files do
+	 */
 	bool of_session;
+	/* As a file, and as an object in the session's restrictions */
 	bool of_channel;
-	bool skip_rlimit;
-	bool charged;
+	bool skip_rlimit;		/* another limit holds instead of RLIMIT_MEMLOCK */
+	bool charged;			/* it counts already */
 };
 
-/**
- * struct uep_group - a cgroup
- * @node: in the table of groups
- * @ref: sessions, and groups below
- * @id: of the cgroup; not used again
- * @level: 0: the root
- * @parent: the cgroup above (holds a reference); NULL: none
- * @held: charged
- * @max: limits by the rules; changes at any time, also to less than is charged
- * @memlock: by the rules, as @users
- * @users: of later sessions
- * @name: last name of its path
- */
+/* A cgroup */
 struct uep_group {
-	struct hlist_node node;
-	refcount_t ref;
-	u64 id;
-	int level;
-	struct uep_group *parent;
-	atomic64_t held[UEP_NR_HELD];
+	struct hlist_node node;		/* in the table of groups */
+	refcount_t ref;			/* sessions, and groups below */
+	u64 id;				/* of the cgroup; not used again */
+	int level;			/* 0: the root */
+	struct uep_group *parent;	/* the cgroup above (holds a reference); NULL: none */
+	atomic64_t held[UEP_NR_HELD];	/* charged */
+	/* Limits by the rules; changes at any time, also to less than is charged */
 	u64 max[UEP_NR_HELD];
-	enum uep_memlock memlock;
-	enum uep_users users;
-	char name[];
+	enum uep_memlock memlock;	/* by the rules, as @users */
+	enum uep_users users;		/* of later sessions */
+	char name[];			/* last name of its path */
 };
 
 struct uep_group *uep_group_get(void);

@@ -18,88 +18,59 @@ struct uep_owner;
 struct uep_queue;
 struct uep_session;
 
-/**
- * struct uep_queue_ops - a kind of queue
- * @name: of its files
- * @size: of a record
- * @typed: events have types (uep_node.types), and one of each is unread at most
- * @deliver: writes the next record. -EAGAIN: the queue is empty; -EFAULT: the record stays
- * @closed: optional: the file has been closed
- */
+/* A kind of queue */
 struct uep_queue_ops {
-	const char *name;
-	size_t size;
+	const char *name;		/* of its files */
+	size_t size;			/* of a record */
+	/* Events have types (uep_node.types), and one of each is unread at most */
 	bool typed;
+	/* Writes the next record. -EAGAIN: the queue is empty; -EFAULT: the record stays */
 	int (*deliver)(struct uep_queue *q, char __user *buf);
-	void (*closed)(struct uep_queue *q);
+	void (*closed)(struct uep_queue *q); /* optional: the file has been closed */
 };
 
-/**
- * struct uep_queue - records for the user to read; first member of the structures around it
- * @ref: its files, and the objects that report to it
- * @rcu: delays the free: a late handler of a completion may still hold @lock
- * @ops: kind
- * @session: session (holds a reference, and is charged a file), or NULL
- * @entry: in uep_session.queues
- * @number: unique among those of the session
- * @records: CM events (uep_session.ev_lock), or nodes with unread events (@lock)
- * @wait: readers
- * @async: the latest file that was given O_ASYNC, or NULL (@lock)
- * @dead: the session or the device's context has ended: reads fail with -EIO
- * @lock: nodes and their @records, @opener, @nr_files, @seen; taken in any context
- * @opener: owner of the latest file; only to be compared
- * @nr_files: files of @opener, also of commands that may fail
- * @seen: a command of @opener with one of them has succeeded since there was none
- */
+/* Records for the user to read; first member of the structures around it */
 struct uep_queue {
-	struct kref ref;
+	struct kref ref;		/* its files, and the objects that report to it */
+	/* Delays the free: a late handler of a completion may still hold @lock */
 	struct rcu_head rcu;
 	const struct uep_queue_ops *ops;
-	struct uep_session *session;
-	struct list_head entry;
-	u32 number;
+	struct uep_session *session;	/* holds a reference, and is charged a file; or NULL */
+	struct list_head entry;		/* in uep_session.queues */
+	u32 number;			/* unique among those of the session */
+	/* CM events (uep_session.ev_lock), or nodes with unread events (@lock) */
 	struct list_head records;
-	wait_queue_head_t wait;
+	wait_queue_head_t wait;		/* readers */
+	/* The latest file that was given O_ASYNC, or NULL (@lock) */
 	struct uep_queue_file *async;
+	/* The session or the device's context has ended: reads fail with -EIO */
 	bool dead;
-	spinlock_t lock;		/* nodes */
-	const struct uep_owner *opener;
-	u32 nr_files;
+	/* Nodes and their @records, @opener, @nr_files, @seen; taken in any context */
+	spinlock_t lock;
+	const struct uep_owner *opener;	/* owner of the latest file; only to be compared */
+	u32 nr_files;			/* files of @opener, also of commands that may fail */
+	/* A command of @opener with one of them has succeeded since there was none */
 	bool seen;
 };
 
-/**
- * struct uep_queue_file - a file of a queue; private_data of the file
- * @q: queue (holds a reference)
- * @owner: owner (holds a reference)
- * @fasync: has an entry while the file has O_ASYNC
- */
+/* A file of a queue; private_data of the file */
 struct uep_queue_file {
-	struct uep_queue *q;
-	struct uep_owner *owner;
-	struct fasync_struct *fasync;
+	struct uep_queue *q;		/* holds a reference */
+	struct uep_owner *owner;	/* holds a reference */
+	struct fasync_struct *fasync;	/* has an entry while the file has O_ASYNC */
 };
 
 #define UEP_NODE_TYPES 32	/* types of events, and types of one object or port */
 
-/**
- * struct uep_node - unread events of an object or a port (node.c; uep_queue.lock)
- * @entry: in uep_queue.records while @pending
- * @pending: number of unread events
- * @types: their types, the earliest first (uep_queue_ops.typed)
- * @reported: number of read events
- * @closed: the object is being destroyed: late events are dropped
- * @uid: the user's cookie
- * @obj: object; referenced by tasks that read an event of it
- */
+/* Unread events of an object or a port (node.c; uep_queue.lock) */
 struct uep_node {
-	struct list_head entry;
-	u32 pending;
-	u8 types[UEP_NODE_TYPES];
-	u32 reported;
-	bool closed;
-	u64 uid;
-	struct uep_obj *obj;
+	struct list_head entry;		/* in uep_queue.records while @pending */
+	u32 pending;			/* number of unread events */
+	u8 types[UEP_NODE_TYPES];	/* their types, the earliest first (uep_queue_ops.typed) */
+	u32 reported;			/* number of read events */
+	bool closed;			/* the object is being destroyed: late events are dropped */
+	u64 uid;			/* the user's cookie */
+	struct uep_obj *obj;		/* referenced by tasks that read an event of it */
 };
 
 /* An event that is being read: its node, whose object is referenced, its type, and the cookie */

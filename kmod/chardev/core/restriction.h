@@ -23,43 +23,26 @@ struct uep_session;
 #define UEP_MAX_RESTRICTIONS	16U
 #define UEP_GRANTS_PER_OBJ	16U
 
-/**
- * struct uep_grant - an exception
- * @type: of what
- * @dev_index: device; 0: the one with @name
- * @name: of the device
- * @prefix_len: bits of @addr that count
- * @first_port: range of ports
- * @last_port: its end
- * @addr: address; of IPv4: mapped
- */
+/* An exception */
 struct uep_grant {
-	enum rdma_ep_grant_type type;
-	u32 dev_index;
+	enum rdma_ep_grant_type type;	/* of what */
+	u32 dev_index;			/* 0: the device with @name */
 	char name[IB_DEVICE_NAME_MAX];
-	u8 prefix_len;
-	u16 first_port;
+	u8 prefix_len;			/* bits of @addr that count */
+	u16 first_port;			/* range of ports */
 	u16 last_port;
-	struct in6_addr addr;
+	struct in6_addr addr;		/* of IPv4: mapped */
 };
 
-/**
- * struct uep_restriction - what a session may not do
- * @ref: sessions, and restrictions above
- * @below: the one before it (holds a reference); NULL: none
- * @flags: RDMA_EP_RESTRICT_*
- * @max: limits; those without a flag are UINT64_MAX
- * @held: charged to the sessions that have it. Channels are objects
- * @nr: number of @grants
- * @grants: exceptions
- */
+/* What a session may not do */
 struct uep_restriction {
-	refcount_t ref;
-	struct uep_restriction *below;
-	u32 flags;
-	u64 max[UEP_NR_HELD];
+	refcount_t ref;			/* sessions, and restrictions above */
+	struct uep_restriction *below;	/* the one before it (holds a reference); NULL: none */
+	u32 flags;			/* RDMA_EP_RESTRICT_* */
+	u64 max[UEP_NR_HELD];		/* limits; those without a flag are UINT64_MAX */
+	/* Charged to the sessions that have it. Channels are objects */
 	atomic64_t held[UEP_NR_HELD];
-	u32 nr;
+	u32 nr;				/* number of @grants */
 	struct uep_grant grants[];
 };
 

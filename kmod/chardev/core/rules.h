@@ -42,55 +42,33 @@ enum uep_held {
 	UEP_NR_HELD,
 };
 
-/**
- * struct uep_rule - limits of each cgroup that matches, with all that is below it
- * @group: cgroups
- * @set: mask of the members of @max that the rule sets
- * @max: limits; UINT64_MAX: no limit
- * @memlock: of tasks in the cgroup
- * @users: of sessions that are opened in the cgroup
- */
+/* Limits of each cgroup that matches, with all that is below it */
 struct uep_rule {
 	struct uep_pattern group;
-	u32 set;
-	u64 max[UEP_NR_HELD];
-	enum uep_memlock memlock;
-	enum uep_users users;
+	u32 set;			/* mask of the members of @max that the rule sets */
+	u64 max[UEP_NR_HELD];		/* limits; UINT64_MAX: no limit */
+	enum uep_memlock memlock;	/* of tasks in the cgroup */
+	enum uep_users users;		/* of sessions that are opened in the cgroup */
 };
 
-/**
- * struct uep_access_rule - some of the tasks that may use a device
- * @device: pattern of its name, or NULL
- * @driver: name of its driver, or NULL
- * @has_group: the task's cgroup is @group or below it
- * @group: cgroups
- * @nr_gids: number of @gids; 0: all
- * @gids: one of them is a group of the task
- */
+/* Some of the tasks that may use a device */
 struct uep_access_rule {
-	const char *device;
-	const char *driver;
-	bool has_group;
+	const char *device;		/* pattern of its name, or NULL */
+	const char *driver;		/* name of its driver, or NULL */
+	bool has_group;			/* the task's cgroup is @group or below it */
 	struct uep_pattern group;
-	unsigned int nr_gids;
-	kgid_t gids[UEP_MAX_RULE_GIDS];
+	unsigned int nr_gids;		/* number of @gids; 0: all */
+	kgid_t gids[UEP_MAX_RULE_GIDS];	/* one of them is a group of the task */
 };
 
-/**
- * struct uep_rules - all rules
- * @text: as they were written
- * @words: memory of the names in the rules
- * @nr: number of @rules
- * @nr_access: number of @access
- * @rules: limits; a later one overrides an earlier one
- * @access: a device that none of them names is open to all tasks
- */
+/* All rules */
 struct uep_rules {
-	char text[UEP_MAX_RULES_TEXT + 1];
-	char words[UEP_MAX_RULES_TEXT + 1];
-	unsigned int nr;
-	unsigned int nr_access;
-	struct uep_rule rules[UEP_MAX_RULES];
+	char text[UEP_MAX_RULES_TEXT + 1]; /* as they were written */
+	char words[UEP_MAX_RULES_TEXT + 1]; /* memory of the names in the rules */
+	unsigned int nr;		/* number of @rules */
+	unsigned int nr_access;		/* number of @access */
+	struct uep_rule rules[UEP_MAX_RULES]; /* limits; a later one overrides an earlier one */
+	/* A device that none of them names is open to all tasks */
 	struct uep_access_rule access[UEP_MAX_RULES];
 };
 
