@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The character device above its objects: commands, sessions, /proc.
- */
+/* The character device above its objects: commands, sessions, /proc. */
 #ifndef RDMA_EP_CHARDEV_H
 #define RDMA_EP_CHARDEV_H
 

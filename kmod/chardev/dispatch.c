@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The table of commands, and their execution.
- */
+/* The table of commands, and their execution. */
 #include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>

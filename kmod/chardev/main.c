@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The device node, and the life of the module.
- */
+/* The device node, and the life of the module. */
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 

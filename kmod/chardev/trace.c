@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Trace events of sessions.
- */
+/* Trace events of sessions. */
 #include <linux/string.h>
 
 #include "verbs/verbs.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * States and attributes of rxe's QPs. rxe.c names the versions that behave so.
- */
+/* States and attributes of rxe's QPs. rxe.c names the versions that behave so. */
 #include <rdma/ib_cache.h>
 
 #include "rxe.h"

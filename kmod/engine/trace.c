@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Trace events of ids.
- */
+/* Trace events of ids. */
 #include <linux/in.h>
 #include <linux/string.h>
 #include <rdma/ib.h>

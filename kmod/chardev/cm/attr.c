@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Conversions of the kernel's CM events and routes to the ABI's.
- */
+/* Conversions of the kernel's CM events and routes to the ABI's. */
 #include <rdma/ib_addr.h>
 #include <rdma/ib_sa.h>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The commands that establish and end connections.
- */
+/* The commands that establish and end connections. */
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 

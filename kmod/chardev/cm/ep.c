@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Endpoints: CREATE_EP, GET_REQUEST and DESTROY_EP.
- */
+/* Endpoints: CREATE_EP, GET_REQUEST and DESTROY_EP. */
 #include <linux/fdtable.h>
 #include <linux/string.h>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Communication ids: their life, events and addresses.
- */
+/* Communication ids: their life, events and addresses. */
 #include <linux/cred.h>
 #include <linux/in.h>
 #include <linux/in6.h>

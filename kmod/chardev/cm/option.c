@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Options of ids.
- */
+/* Options of ids. */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <rdma/ib_sa.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * CREATE_QP, with an id or without, and the CQs that it creates.
- */
+/* CREATE_QP, with an id or without, and the CQs that it creates. */
 #include <linux/log2.h>
 
 #include "../../compat.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * CREATE_SRQ, with an id or without.
- */
+/* CREATE_SRQ, with an id or without. */
 #include "../verbs/verbs.h"
 #include "cm.h"
 

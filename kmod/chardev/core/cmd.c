@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The transaction of a command: all of its changes are committed, or all are undone.
- */
+/* The transaction of a command: all of its changes are committed, or all are undone. */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
 

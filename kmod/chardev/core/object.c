@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The handle table and the life of objects.
- */
+/* The handle table and the life of objects. */
 #include <linux/slab.h>
 
 #include "core.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Files that are read by record (queue.c), and the records of objects (node.c).
- */
+/* Files that are read by record (queue.c), and the records of objects (node.c). */
 #ifndef RDMA_EP_QUEUE_H
 #define RDMA_EP_QUEUE_H
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Restrictions of sessions: their lists, charges and checks.
- */
+/* Restrictions of sessions: their lists, charges and checks. */
 #include <linux/in.h>
 #include <net/ipv6.h>
 

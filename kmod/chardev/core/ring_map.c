@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Mappings of the rings of a session. A mapping belongs to an owner of the session.
- */
+/* Mappings of the rings of a session. A mapping belongs to an owner of the session. */
 #include <linux/mm.h>
 
 #include "../../compat.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Address handles.
- */
+/* Address handles. */
 #include "verbs.h"
 
 static void uep_ah_destroy_hw(struct ep_res *res)

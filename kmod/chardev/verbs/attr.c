@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Conversions between the kernel's attributes of QPs and AHs and the ABI's.
- */
+/* Conversions between the kernel's attributes of QPs and AHs and the ABI's. */
 #include <linux/netdevice.h>
 #include <rdma/ib_cache.h>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Completion queues: creating, changing and destroying them. See poll.c for their contents.
- */
+/* Completion queues: creating, changing and destroying them. See poll.c for their contents. */
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
 

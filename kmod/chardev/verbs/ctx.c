@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Contexts, and the default context and PD of a session on a device.
- */
+/* Contexts, and the default context and PD of a session on a device. */
 #include <linux/nsproxy.h>
 
 #include "verbs.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Memory regions over user memory.
- */
+/* Memory regions over user memory. */
 #include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Checking entries of work requests against memory regions.
- */
+/* Checking entries of work requests against memory regions. */
 #include "verbs.h"
 
 /* Copies the region of the key, or 0 bytes without such a region. */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Protection domains.
- */
+/* Protection domains. */
 #include "verbs.h"
 
 static void uep_pd_free(struct uep_obj *obj)

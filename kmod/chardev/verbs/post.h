@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Common to the posting of sends and receives.
- */
+/* Common to the posting of sends and receives. */
 #ifndef RDMA_EP_POST_H
 #define RDMA_EP_POST_H
 

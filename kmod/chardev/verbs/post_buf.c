@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The copy of the user's list of work requests, and the memory that it names.
- */
+/* The copy of the user's list of work requests, and the memory that it names. */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Queue pairs.
- */
+/* Queue pairs. */
 #include "verbs.h"
 
 void uep_qp_event(struct ib_event *event, void *context)

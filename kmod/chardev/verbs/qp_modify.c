@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Modifying and querying queue pairs, attaching them to multicast groups.
- */
+/* Modifying and querying queue pairs, attaching them to multicast groups. */
 #include "verbs.h"
 
 /*

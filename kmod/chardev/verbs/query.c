@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Queries: the module, devices, ports, GIDs, P_Keys.
- */
+/* Queries: the module, devices, ports, GIDs, P_Keys. */
 #include <linux/netdevice.h>
 #include <linux/nsproxy.h>
 #include <linux/uaccess.h>

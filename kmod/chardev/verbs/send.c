@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Checking sends.
- */
+/* Checking sends. */
 #include <linux/nospec.h>
 
 #include "../../compat.h"

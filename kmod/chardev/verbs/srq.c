@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Shared receive queues.
- */
+/* Shared receive queues. */
 #include <linux/log2.h>
 
 #include "verbs.h"
