@@ -13,24 +13,20 @@ long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg);
 /* session.c */
 int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type, const struct uep_ctx *ctx,
 		  int (*fn)(struct uep_obj *obj, void *arg), void *arg);
-int uep_destroy(struct uep_cmd *cmd);
+uep_cmd_fn uep_destroy;
 struct uep_owner *uep_session_open(void);
 void uep_session_close(struct uep_owner *owner);
 
 /* handover.c */
-int uep_set_obj(struct uep_cmd *cmd);
-int uep_open_queue(struct uep_cmd *cmd);
-int uep_export(struct uep_cmd *cmd);
-int uep_adopt(struct uep_cmd *cmd);
-int uep_split_id(struct uep_cmd *cmd);
+uep_cmd_fn uep_set_obj, uep_open_queue, uep_export, uep_adopt, uep_split_id;
 
 /* restrict.c */
-int uep_restrict(struct uep_cmd *cmd);
+uep_cmd_fn uep_restrict;
 int uep_restrictions_inherit(struct uep_session *to, struct uep_session *from);
 void uep_restrictions_show(struct seq_file *m, struct uep_session *s);
 
 /* list.c */
-int uep_list_objs(struct uep_cmd *cmd);
+uep_cmd_fn uep_list_objs;
 
 /* metrics.c */
 int uep_metrics_init(void);

@@ -18,7 +18,7 @@ struct uep_cmd_hdr {
 
 /* A command */
 struct uep_cmd_op {
-	int (*fn)(struct uep_cmd *cmd);
+	uep_cmd_fn *fn;
 	const char *name;		/* for traces */
 	u16 size;			/* size of its structure */
 	u16 min_size;			/* size in the first version of the ABI */

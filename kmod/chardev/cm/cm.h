@@ -100,7 +100,7 @@ struct uep_channel *uep_channel_for(struct uep_cmd *cmd, u32 flags, s32 *fd);
 void uep_cmd_move(struct uep_cmd *cmd, struct uep_id *id, struct uep_channel *chan, u32 *reported);
 struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd);
 struct uep_event *uep_cmd_dequeue_event(struct uep_cmd *cmd, struct uep_id *id);
-int uep_create_channel(struct uep_cmd *cmd);
+uep_cmd_fn uep_create_channel;
 
 /* id.c */
 void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id);
@@ -115,35 +115,19 @@ void uep_id_count_event(const struct uep_id *id, enum rdma_cm_event_type event);
 struct uep_id *uep_id_create(struct uep_cmd *cmd, u32 flags, u64 uid,
 			     s32 *channel_fd, u32 ps, u32 qp_type);
 struct sockaddr *uep_sockaddr(struct __kernel_sockaddr_storage *ss);
-int uep_create_id(struct uep_cmd *cmd);
-int uep_bind_addr(struct uep_cmd *cmd);
-int uep_resolve_addr(struct uep_cmd *cmd);
-int uep_resolve_route(struct uep_cmd *cmd);
-int uep_migrate_id(struct uep_cmd *cmd);
-int uep_query_id(struct uep_cmd *cmd);
-int uep_write_event(struct uep_cmd *cmd);
+uep_cmd_fn uep_create_id, uep_bind_addr, uep_resolve_addr, uep_resolve_route, uep_migrate_id;
+uep_cmd_fn uep_query_id, uep_write_event;
 
 /* conn.c */
-int uep_listen(struct uep_cmd *cmd);
-int uep_connect(struct uep_cmd *cmd);
-int uep_accept(struct uep_cmd *cmd);
-int uep_reject(struct uep_cmd *cmd);
-int uep_disconnect(struct uep_cmd *cmd);
-int uep_establish(struct uep_cmd *cmd);
-int uep_init_qp_attr(struct uep_cmd *cmd);
-int uep_notify(struct uep_cmd *cmd);
+uep_cmd_fn uep_listen, uep_connect, uep_accept, uep_reject, uep_disconnect, uep_establish;
+uep_cmd_fn uep_init_qp_attr, uep_notify;
 
 /* split.c */
 int uep_cmd_split(struct uep_cmd *cmd, u32 handle, struct uep_session *to, struct uep_obj **part);
 
 /* option.c, mcast.c, qp_create.c, srq_create.c, ep.c */
-int uep_set_option(struct uep_cmd *cmd);
-int uep_join_multicast(struct uep_cmd *cmd);
 int uep_qp_create(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id *id);
-int uep_create_qp(struct uep_cmd *cmd);
-int uep_create_srq(struct uep_cmd *cmd);
-int uep_create_ep(struct uep_cmd *cmd);
-int uep_get_request(struct uep_cmd *cmd);
-int uep_destroy_ep(struct uep_cmd *cmd);
+uep_cmd_fn uep_set_option, uep_join_multicast, uep_create_qp, uep_create_srq;
+uep_cmd_fn uep_create_ep, uep_get_request, uep_destroy_ep;
 
 #endif /* RDMA_EP_CM_H */

@@ -430,6 +430,9 @@ struct uep_cmd {
 	bool counted;
 };
 
+/* Handler of a command. 0 or an errno of its structure */
+typedef int uep_cmd_fn(struct uep_cmd *cmd);
+
 void uep_cmd_add_step(struct uep_cmd *cmd, void (*end)(struct uep_cmd_step *step, bool commit),
 		      void *obj, void *arg);
 int uep_cmd_add_obj(struct uep_cmd *cmd, void *obj, u32 *handle);

@@ -18,7 +18,7 @@ extern const struct uep_queue_ops uep_comp_ops;
 extern const struct uep_queue_ops uep_async_ops;
 
 struct uep_queue *uep_comp_create(struct uep_cmd *cmd, s32 *fd);
-int uep_create_comp_channel(struct uep_cmd *cmd);
+uep_cmd_fn uep_create_comp_channel;
 
 /* Contexts (ctx.c) */
 
@@ -41,7 +41,7 @@ struct uep_ctx {
 struct ep_dev *uep_dev_enter(struct uep_session *s, u32 index, int *srcu);
 void uep_dev_exit(struct ep_dev *dev, int srcu);
 struct uep_pd *uep_pd_enter(struct uep_session *s, u32 handle, struct ep_dev *dev, int *srcu);
-int uep_open_device(struct uep_cmd *cmd);
+uep_cmd_fn uep_open_device;
 
 /* Protection domains (pd.c); MRs, AHs, SRQs and QPs depend on them */
 
@@ -56,7 +56,7 @@ struct uep_pd {
 };
 
 struct uep_pd *uep_pd_create(struct uep_ctx *ctx);
-int uep_alloc_pd(struct uep_cmd *cmd);
+uep_cmd_fn uep_alloc_pd;
 
 /* Memory regions (mr.c, mr_check.c) */
 
@@ -91,8 +91,7 @@ struct uep_mr_range {
 
 bool uep_mr_check(struct uep_pd *pd, struct uep_mr_range *last, const struct ib_sge *sge,
 		  bool write);
-int uep_reg_mr(struct uep_cmd *cmd);
-int uep_rereg_mr(struct uep_cmd *cmd);
+uep_cmd_fn uep_reg_mr, uep_rereg_mr;
 
 /* Address handles (ah.c) */
 
@@ -106,7 +105,7 @@ struct uep_ah {
 
 struct uep_ah *uep_ah_get(struct uep_session *s, u32 handle);
 void uep_ah_put(struct uep_ah *ah);
-int uep_create_ah(struct uep_cmd *cmd);
+uep_cmd_fn uep_create_ah;
 
 /* XRC domains as this session has opened them, and their target QPs (xrcd.c) */
 
@@ -118,8 +117,7 @@ struct uep_xrcd {
 };
 
 struct uep_qp *uep_target_create(struct uep_xrcd *xrcd, u64 uid, const u32 *num);
-int uep_open_xrcd(struct uep_cmd *cmd);
-int uep_open_qp(struct uep_cmd *cmd);
+uep_cmd_fn uep_open_xrcd, uep_open_qp;
 
 /* Work queues: slots of posted work requests (wq.c) */
 
@@ -279,9 +277,7 @@ static inline unsigned long uep_qp_hw_key(const struct ib_qp *ibqp)
 struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *chan, u32 cqe,
 			     u32 comp_vector, bool ring);
 void uep_cq_move_ring(struct uep_cq *cq, struct xarray *pages);
-int uep_create_cq(struct uep_cmd *cmd);
-int uep_resize_cq(struct uep_cmd *cmd);
-int uep_modify_cq(struct uep_cmd *cmd);
+uep_cmd_fn uep_create_cq, uep_resize_cq, uep_modify_cq;
 
 struct uep_cq *uep_cq_lock(struct uep_session *s, u32 handle);
 int uep_cq_unlock(struct uep_cq *cq, int ret);
@@ -294,8 +290,7 @@ bool uep_cq_drain_locked(struct uep_cq *cq);
 bool uep_cq_drain(struct uep_cq *cq);
 bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end);
 void uep_cq_free_held(struct uep_cq *cq);
-int uep_poll_cq(struct uep_cmd *cmd);
-int uep_notify_cq(struct uep_cmd *cmd);
+uep_cmd_fn uep_poll_cq, uep_notify_cq;
 
 /* Shared receive queues (srq.c), receives in shared memory (recv_ring.c) */
 
@@ -346,8 +341,7 @@ struct uep_srq {
 };
 
 struct uep_srq *uep_srq_create(struct uep_pd *pd, struct rdma_ep_cmd_create_srq *arg);
-int uep_modify_srq(struct uep_cmd *cmd);
-int uep_query_srq(struct uep_cmd *cmd);
+uep_cmd_fn uep_modify_srq, uep_query_srq;
 
 static inline bool uep_srq_has_ring(const struct uep_srq *srq)
 {
@@ -412,26 +406,16 @@ struct uep_qp *uep_qp_alloc(struct uep_obj *parent, struct uep_ctx *ctx, u64 uid
 unsigned long uep_qp_key(const struct uep_qp *qp);
 void uep_qp_set_port(struct uep_qp *qp, u32 port);
 struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev, u32 qp_num);
-int uep_modify_qp(struct uep_cmd *cmd);
-int uep_query_qp(struct uep_cmd *cmd);
-int uep_attach_mcast(struct uep_cmd *cmd);
-int uep_detach_mcast(struct uep_cmd *cmd);
+uep_cmd_fn uep_modify_qp, uep_query_qp, uep_attach_mcast, uep_detach_mcast;
 
 /* Posting (post.c) */
 
-int uep_post_send(struct uep_cmd *cmd);
-int uep_post_recv(struct uep_cmd *cmd);
-int uep_post_srq_recv(struct uep_cmd *cmd);
+uep_cmd_fn uep_post_send, uep_post_recv, uep_post_srq_recv;
 
 /* Queries (query.c), conversions (attr.c) */
 
-int uep_query(struct uep_cmd *cmd);
-int uep_query_devices(struct uep_cmd *cmd);
-int uep_query_device(struct uep_cmd *cmd);
-int uep_query_port(struct uep_cmd *cmd);
-int uep_query_gid(struct uep_cmd *cmd);
-int uep_query_gid_table(struct uep_cmd *cmd);
-int uep_query_pkey(struct uep_cmd *cmd);
+uep_cmd_fn uep_query, uep_query_devices, uep_query_device, uep_query_port, uep_query_gid;
+uep_cmd_fn uep_query_gid_table, uep_query_pkey;
 
 void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst, struct rdma_ah_attr *src);
 int uep_ah_attr_from_user(struct uep_ctx *ctx, struct rdma_ah_attr *dst,
