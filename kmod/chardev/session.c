@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The life of sessions, and DESTROY. */
-#include <linux/slab.h>
-
-#include "../compat.h"
 #include "chardev.h"
 #include "cm/cm.h"
 #include "trace.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Communication ids: creation, destruction, and sections in which they can be used. */
-#include <linux/sched/signal.h>
 #include <net/ipv6.h>
 
 #include "engine.h"

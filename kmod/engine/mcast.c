@@ -3,7 +3,6 @@
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <rdma/ib.h>
-#include <rdma/ib_addr.h>
 #include <rdma/ib_sa.h>
 
 #include "engine.h"

@@ -4,7 +4,6 @@
  * User memory is only touched with an event off the queue and no lock held, so that a
  * reader whose copy faults delays no other task.
  */
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <rdma/ib_cm.h>
 

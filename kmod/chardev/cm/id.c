@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Communication ids: their life, events and addresses. */
 #include <linux/cred.h>
-#include <linux/in.h>
-#include <linux/in6.h>
 #include <linux/slab.h>
-#include <linux/string.h>
-#include <linux/uaccess.h>
-#include <rdma/ib_cm.h>
-#include <rdma/ib_sa.h>
 #include <rdma/rdma_user_cm.h>
 
-#include "../../compat.h"
 #include "../../engine/trace.h"
 #include "cm.h"
 #include "../verbs/verbs.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Multicast: memberships of ids. */
-#include <linux/slab.h>
 #include <rdma/ib_addr.h>
 
 #include "cm.h"

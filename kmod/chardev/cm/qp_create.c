@@ -2,7 +2,6 @@
 /* CREATE_QP, with an id or without, and the CQs that it creates. */
 #include <linux/log2.h>
 
-#include "../../compat.h"
 #include "../verbs/verbs.h"
 #include "cm.h"
 

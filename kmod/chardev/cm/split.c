@@ -5,8 +5,6 @@
  * Objects stay in their session, so the request gets a new object there, which takes over
  * rdma_cm's id. The old object is claimed meanwhile, and destroyed with the command.
  */
-#include <linux/slab.h>
-
 #include "cm.h"
 #include "../verbs/verbs.h"
 

@@ -12,7 +12,6 @@
  * device that is reached.
  */
 #include <linux/jiffies.h>
-#include <linux/slab.h>
 #include <linux/workqueue.h>
 
 #include "core.h"
