@@ -262,13 +262,10 @@ out:
 	return uep_obj_created(&qp->obj, ret);
 }
 
-/**
- * uep_qp_create - create a QP, and the CQs that it needs, as steps of a command
- * @cmd: command
- * @init: attributes, in and out
- * @id: id of the QP, between ep_id_begin_bound() and ep_id_end(), or NULL
- *
- * Return: 0 or an errno of &struct rdma_ep_cmd_create_qp
+/*
+ * Creates a QP, and the CQs that it needs, as steps of @cmd, with the attributes @init (in and
+ * out), for @id (between ep_id_begin_bound() and ep_id_end()) or NULL. 0 or an errno of struct
+ * rdma_ep_cmd_create_qp
  */
 int uep_qp_create(struct uep_cmd *cmd, struct rdma_ep_qp_init *init, struct uep_id *id)
 {

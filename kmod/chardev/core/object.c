@@ -9,16 +9,10 @@ static struct ep_res *uep_obj_res(struct uep_obj *obj)
 	return (void *)obj + obj->type->res;
 }
 
-/**
- * uep_obj_alloc - allocate an object and charge it to the session's quota
- * @s: session
- * @type: type
- * @size: of the structure, which begins with a struct uep_obj
- * @queue_bytes: memory of its queues
- *
- * The caller owns the reference until uep_cmd_add_obj() gives it to the handle table.
- *
- * Return: zeroed object, or ERR_PTR: -EDQUOT, -ENOMEM
+/*
+ * Allocates a zeroed object, a structure of @size bytes that begins with a struct uep_obj, and
+ * charges it and @queue_bytes to the session's quota. The caller owns the reference until
+ * uep_cmd_add_obj() gives it to the handle table. ERR_PTR: -EDQUOT, -ENOMEM
  */
 void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type, size_t size,
 		    u64 queue_bytes)
