@@ -59,21 +59,17 @@ void ep_trace_dev(char *dst, const struct rdma_cm_id *cm_id);
  */
 DECLARE_EVENT_CLASS(rdma_ep_id,
 	TP_PROTO(const struct ep_id *id, const struct ep_qp *qp, int ret),
-
 	TP_ARGS(id, qp, ret),
-
 	TP_STRUCT__entry(
 		EP_TRACE_ID
 		__field(u32, qp_num)
 		__field(int, ret)
 	),
-
 	TP_fast_assign(
 		EP_TRACE_ASSIGN_ID(id, id->cm_id);
 		__entry->qp_num = qp ? qp->qp_num : 0;
 		__entry->ret = ret;
 	),
-
 	TP_printk("session=%llu id=%u src=%pISpc dst=%pISpc dev=%s qp=%u ret=%d",
 		  __entry->session, __entry->id, __entry->src, __entry->dst,
 		  __entry->dev, __entry->qp_num, __entry->ret)
@@ -112,23 +108,19 @@ EP_TRACE_STEP(establish);
 TRACE_EVENT(rdma_ep_cm_event,
 	TP_PROTO(const struct ep_id *id, const struct rdma_cm_id *cm_id,
 		 const struct rdma_cm_event *event, int ret),
-
 	TP_ARGS(id, cm_id, event, ret),
-
 	TP_STRUCT__entry(
 		EP_TRACE_ID
 		__field(u32, event)
 		__field(int, status)
 		__field(int, ret)
 	),
-
 	TP_fast_assign(
 		EP_TRACE_ASSIGN_ID(id, cm_id);
 		__entry->event = event->event;
 		__entry->status = event->status;
 		__entry->ret = ret;
 	),
-
 	TP_printk("session=%llu id=%u event=%s status=%d src=%pISpc dst=%pISpc dev=%s ret=%d",
 		  __entry->session, __entry->id,
 		  rdma_show_cm_event(__entry->event), __entry->status,
