@@ -130,21 +130,7 @@ static void uep_id_put_mcast(struct ep_mcast *mc)
 	uep_obj_put(&container_of(mc, struct uep_mcast, mc)->obj);
 }
 
-static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
-			  const struct rdma_cm_event *event);
-static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event);
-static int uep_id_may_route(struct ep_id *eid);
-
-static const struct ep_id_ops uep_id_ops = {
-	.request = uep_id_request,
-	.event = uep_id_event,
-	.may_route = uep_id_may_route,
-	.get_qp = uep_id_get_qp,
-	.put_qp = uep_id_put_qp,
-	.get_mcast = uep_id_get_mcast,
-	.put_mcast = uep_id_put_mcast,
-	.wait_state = TASK_INTERRUPTIBLE,
-};
+static const struct ep_id_ops uep_id_ops;
 
 struct uep_id *uep_id_alloc(struct uep_session *s)
 {
@@ -350,6 +336,17 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 	if (!uep_event_queue(id, ev, NULL))
 		uep_event_free(ev);
 }
+
+static const struct ep_id_ops uep_id_ops = {
+	.request = uep_id_request,
+	.event = uep_id_event,
+	.may_route = uep_id_may_route,
+	.get_qp = uep_id_get_qp,
+	.put_qp = uep_id_put_qp,
+	.get_mcast = uep_id_get_mcast,
+	.put_mcast = uep_id_put_mcast,
+	.wait_state = TASK_INTERRUPTIBLE,
+};
 
 /* Queues an event that the user writes. */
 int uep_write_event(struct uep_cmd *cmd)
