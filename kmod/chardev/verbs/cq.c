@@ -423,13 +423,18 @@ int uep_modify_cq(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_modify_cq *arg = cmd->arg;
 	struct uep_cq *cq;
+	int ret = -EIO;
 
 	if (arg->reserved || arg->cq_count > U16_MAX || arg->cq_period > U16_MAX)
 		return -EINVAL;
-	cq = uep_cq_lock(cmd->s, arg->cq);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	cq->hw->tainted = true;
-	return uep_cq_unlock(cq, rdma_set_cq_moderation(cq->hw->cq.ibcq, arg->cq_count,
-							arg->cq_period));
+	cq = uep_obj_lookup(cmd->s, arg->cq, RDMA_EP_OBJ_CQ);
+	if (!cq)
+		return -ENOENT;
+	mutex_lock(&cq->hw->poll_lock);
+	if (!cq->dead) {
+		cq->hw->tainted = true;
+		ret = rdma_set_cq_moderation(cq->hw->cq.ibcq, arg->cq_count, arg->cq_period);
+	}
+	mutex_unlock(&cq->hw->poll_lock);
+	return uep_obj_done(&cq->obj, ret);
 }

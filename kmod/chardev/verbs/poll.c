@@ -14,23 +14,6 @@
 #include "../trace.h"
 #include "verbs.h"
 
-/* The CQ with a reference and its poll_lock, until uep_cq_unlock(); or ERR_PTR, -EIO if dead. */
-struct uep_cq *uep_cq_lock(struct uep_session *s, u32 handle)
-{
-	struct uep_cq *cq = uep_obj_lookup(s, handle, RDMA_EP_OBJ_CQ);
-
-	if (!cq)
-		return ERR_PTR(-ENOENT);
-	mutex_lock(&cq->hw->poll_lock);
-	return cq->dead ? ERR_PTR(uep_cq_unlock(cq, -EIO)) : cq;
-}
-
-int uep_cq_unlock(struct uep_cq *cq, int ret)
-{
-	mutex_unlock(&cq->hw->poll_lock);
-	return uep_obj_done(&cq->obj, ret);
-}
-
 void uep_cq_set_pending(struct uep_cq *cq)
 {
 	if (cq->ring.shared)

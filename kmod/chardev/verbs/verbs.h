@@ -279,8 +279,6 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 void uep_cq_move_ring(struct uep_cq *cq, struct xarray *pages);
 uep_cmd_fn uep_create_cq, uep_resize_cq, uep_modify_cq;
 
-struct uep_cq *uep_cq_lock(struct uep_session *s, u32 handle);
-int uep_cq_unlock(struct uep_cq *cq, int ret);
 void uep_cq_set_pending(struct uep_cq *cq);
 void uep_cq_completed(struct uep_cq *cq);
 void uep_cq_set_dead(struct uep_cq *cq);
