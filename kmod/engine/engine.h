@@ -340,9 +340,8 @@ int ep_xrcd_modify_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp, struct ib_qp_att
 int ep_xrcd_destroy_qp(struct ep_xrcd *xrcd, struct ib_qp *ibqp);
 u32 ep_xrcd_qp_num(struct ep_xrcd *xrcd, const struct ib_qp *ibqp);
 
-int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
+int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members);
 int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
-int ep_qp_join_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 void ep_qp_leave_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 void ep_qp_drop_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid);
 void ep_qp_detach_all(struct ep_qp *qp, struct ib_qp *ibqp);

@@ -158,7 +158,7 @@ static int ep_mcast_attach(struct ep_id *id, struct ep_mcast *mc, struct ep_qp *
 	struct ep_qp *drop = qp;
 	int ret;
 
-	ret = ep_qp_join_mcast(qp, &mc->gid, mc->lid);
+	ret = ep_qp_attach_mcast(qp, &mc->gid, mc->lid, 1);
 	if (ret)
 		goto put;
 	spin_lock(&id->link_lock);

@@ -116,7 +116,11 @@ static int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 li
 	return 0;
 }
 
-static int ep_qp_attach(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members)
+/*
+ * Attaches the QP for 0 or 1 memberships of its id. Of a membership, ep_qp_leave_mcast() follows.
+ * Attaching twice is attaching once, as with uverbs. -EINTR if the task is killed
+ */
+int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members)
 {
 	int ret = mutex_lock_killable(&qp->lock);
 
@@ -125,12 +129,6 @@ static int ep_qp_attach(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 
 	ret = ep_qp_attach_locked(qp, gid, lid, members);
 	ep_qp_unlock(qp);
 	return ret;
-}
-
-/* Attaching twice is attaching once, as with uverbs. -EINTR if the task is killed */
-int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
-{
-	return ep_qp_attach(qp, gid, lid, 0);
 }
 
 /* Regardless of memberships. -EINTR if the task is killed */
@@ -143,12 +141,6 @@ int ep_qp_detach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
 	ret = ep_qp_detach_locked(qp, gid, lid, 0);
 	ep_qp_unlock(qp);
 	return ret;
-}
-
-/* Attaches the QP for one membership of its id; ep_qp_leave_mcast() follows. */
-int ep_qp_join_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)
-{
-	return ep_qp_attach(qp, gid, lid, 1);
 }
 
 void ep_qp_leave_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid)

@@ -79,13 +79,12 @@ int uep_query_qp(struct uep_cmd *cmd)
 	return uep_obj_exit(&qp->obj, srcu, ret);
 }
 
-static int uep_qp_mcast(struct uep_cmd *cmd,
-			int (*fn)(struct ep_qp *qp, const union ib_gid *gid,
-				  u16 lid))
+static int uep_qp_mcast(struct uep_cmd *cmd, bool attach)
 {
 	struct rdma_ep_cmd_qp_mcast *arg = cmd->arg;
 	struct uep_qp *qp;
 	union ib_gid gid;
+	int ret;
 
 	if (arg->lid > U16_MAX)
 		return -EINVAL;
@@ -93,7 +92,9 @@ static int uep_qp_mcast(struct uep_cmd *cmd,
 	qp = uep_obj_lookup(cmd->s, arg->qp, RDMA_EP_OBJ_QP);
 	if (!qp)
 		return -ENOENT;
-	return uep_obj_done(&qp->obj, fn(&qp->qp, &gid, arg->lid));
+	ret = attach ? ep_qp_attach_mcast(&qp->qp, &gid, arg->lid, 0) :
+		       ep_qp_detach_mcast(&qp->qp, &gid, arg->lid);
+	return uep_obj_done(&qp->obj, ret);
 }
 
 int uep_attach_mcast(struct uep_cmd *cmd)
@@ -101,10 +102,10 @@ int uep_attach_mcast(struct uep_cmd *cmd)
 	const struct rdma_ep_cmd_qp_mcast *arg = cmd->arg;
 	int ret = uep_check_gid(cmd->s, (const void *)arg->gid);
 
-	return ret ?: uep_qp_mcast(cmd, ep_qp_attach_mcast);
+	return ret ?: uep_qp_mcast(cmd, true);
 }
 
 int uep_detach_mcast(struct uep_cmd *cmd)
 {
-	return uep_qp_mcast(cmd, ep_qp_detach_mcast);
+	return uep_qp_mcast(cmd, false);
 }
