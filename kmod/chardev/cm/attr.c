@@ -8,25 +8,18 @@
 
 static void uep_path_to_user(struct rdma_ep_path_rec *dst, struct sa_path_rec *src)
 {
+	*dst = (struct rdma_ep_path_rec) {
+		.dlid = htons(ntohl(sa_path_get_dlid(src))),
+		.slid = htons(ntohl(sa_path_get_slid(src))),
+		.raw_traffic = sa_path_get_raw_traffic(src),
+		UEP_COPY(flow_label), UEP_COPY(hop_limit), UEP_COPY(traffic_class),
+		UEP_COPY(reversible), UEP_COPY(numb_path), UEP_COPY(pkey), UEP_COPY(sl),
+		UEP_COPY(mtu_selector), UEP_COPY(mtu), UEP_COPY(rate_selector), UEP_COPY(rate),
+		UEP_COPY(packet_life_time_selector), UEP_COPY(packet_life_time),
+		UEP_COPY(preference),
+	};
 	memcpy(dst->dgid, src->dgid.raw, sizeof(dst->dgid));
 	memcpy(dst->sgid, src->sgid.raw, sizeof(dst->sgid));
-	dst->dlid = htons(ntohl(sa_path_get_dlid(src)));
-	dst->slid = htons(ntohl(sa_path_get_slid(src)));
-	dst->raw_traffic = sa_path_get_raw_traffic(src);
-	dst->flow_label = src->flow_label;
-	dst->hop_limit = src->hop_limit;
-	dst->traffic_class = src->traffic_class;
-	dst->reversible = src->reversible;
-	dst->numb_path = src->numb_path;
-	dst->pkey = src->pkey;
-	dst->sl = src->sl;
-	dst->mtu_selector = src->mtu_selector;
-	dst->mtu = src->mtu;
-	dst->rate_selector = src->rate_selector;
-	dst->rate = src->rate;
-	dst->packet_life_time_selector = src->packet_life_time_selector;
-	dst->packet_life_time = src->packet_life_time;
-	dst->preference = src->preference;
 }
 
 /* Returns false if the id has no device, or none that ep_id_dev() allows it. */

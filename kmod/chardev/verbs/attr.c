@@ -6,9 +6,6 @@
 #include "../../compat.h"
 #include "verbs.h"
 
-/* The member of both structures */
-#define UEP_COPY(member)	.member = src->member
-
 void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst, struct rdma_ah_attr *src)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(src);

@@ -96,9 +96,6 @@ static u64 uep_device_caps(const struct ib_device *ibdev)
 	return ibdev->attrs.device_cap_flags & offered;
 }
 
-/* The member of both structures */
-#define UEP_COPY(member)	.member = attr->member
-
 /* Longer regions than the driver's limit are refused. */
 static u64 uep_max_mr_size(const struct ep_dev *dev)
 {
@@ -109,7 +106,7 @@ static u64 uep_max_mr_size(const struct ep_dev *dev)
 
 static void uep_device_attr(struct ib_uverbs_query_device_resp *dst, struct ep_dev *dev)
 {
-	const struct ib_device_attr *attr = &dev->ibdev->attrs;
+	const struct ib_device_attr *src = &dev->ibdev->attrs;
 	struct ib_device *ibdev = dev->ibdev;
 	bool srqs = ep_dev_has_srq(ibdev);
 
@@ -124,13 +121,13 @@ static void uep_device_attr(struct ib_uverbs_query_device_resp *dst, struct ep_d
 		UEP_COPY(max_pkeys), UEP_COPY(local_ca_ack_delay),
 		.node_guid = ibdev->node_guid,
 		.max_mr_size = uep_max_mr_size(dev),
-		.max_qp_wr = min_t(u32, attr->max_qp_wr, UEP_MAX_WR),
+		.max_qp_wr = min_t(u32, src->max_qp_wr, UEP_MAX_WR),
 		.device_cap_flags = lower_32_bits(uep_device_caps(ibdev)),
-		.max_sge = min(attr->max_send_sge, attr->max_recv_sge),
-		.max_cqe = min_t(u32, attr->max_cqe, UEP_MAX_CQE),
-		.max_srq = srqs ? attr->max_srq : 0,
-		.max_srq_wr = srqs ? min_t(u32, attr->max_srq_wr, UEP_MAX_WR) : 0,
-		.max_srq_sge = srqs ? attr->max_srq_sge : 0,
+		.max_sge = min(src->max_send_sge, src->max_recv_sge),
+		.max_cqe = min_t(u32, src->max_cqe, UEP_MAX_CQE),
+		.max_srq = srqs ? src->max_srq : 0,
+		.max_srq_wr = srqs ? min_t(u32, src->max_srq_wr, UEP_MAX_WR) : 0,
+		.max_srq_sge = srqs ? src->max_srq_sge : 0,
 		.phys_port_cnt = min_t(u32, ibdev->phys_port_cnt, U8_MAX),
 	};
 }
@@ -159,7 +156,7 @@ static u16 uep_lid(struct ib_device *ibdev, u32 port, u32 lid)
 	return rdma_cap_opa_ah(ibdev, port) ? OPA_TO_IB_UCAST_LID(lid) : ib_lid_cpu16(lid);
 }
 
-static void uep_port_attr(struct ib_uverbs_query_port_resp *dst, const struct ib_port_attr *attr,
+static void uep_port_attr(struct ib_uverbs_query_port_resp *dst, const struct ib_port_attr *src,
 			  const struct ep_dev *dev, u32 port)
 {
 	struct ib_device *ibdev = dev->ibdev;
@@ -170,14 +167,14 @@ static void uep_port_attr(struct ib_uverbs_query_port_resp *dst, const struct ib
 		UEP_COPY(pkey_tbl_len), UEP_COPY(lmc), UEP_COPY(max_vl_num), UEP_COPY(sm_sl),
 		UEP_COPY(subnet_timeout), UEP_COPY(init_type_reply), UEP_COPY(active_width),
 		UEP_COPY(phys_state),
-		.port_cap_flags = (attr->port_cap_flags & ~IB_UVERBS_PCF_IP_BASED_GIDS) |
-				  (attr->ip_gids ? IB_UVERBS_PCF_IP_BASED_GIDS : 0),
+		.port_cap_flags = (src->port_cap_flags & ~IB_UVERBS_PCF_IP_BASED_GIDS) |
+				  (src->ip_gids ? IB_UVERBS_PCF_IP_BASED_GIDS : 0),
 		.flags = rdma_is_grh_required(ibdev, port) ? IB_UVERBS_QPF_GRH_REQUIRED : 0,
-		.lid = uep_lid(ibdev, port, attr->lid),
-		.sm_lid = uep_lid(ibdev, port, attr->sm_lid),
-		.active_speed = min_t(u16, attr->active_speed, IB_SPEED_NDR),
+		.lid = uep_lid(ibdev, port, src->lid),
+		.sm_lid = uep_lid(ibdev, port, src->sm_lid),
+		.active_speed = min_t(u16, src->active_speed, IB_SPEED_NDR),
 		/* Longer messages are refused. */
-		.max_msg_sz = min(attr->max_msg_sz, dev->max_msg_sz[port]),
+		.max_msg_sz = min(src->max_msg_sz, dev->max_msg_sz[port]),
 		.link_layer = rdma_port_get_link_layer(ibdev, port),
 	};
 }
