@@ -197,19 +197,13 @@ static void uep_count_refused_cmd(struct uep_session *s, const struct uep_cmd_op
 	}
 }
 
-static int uep_trace_refused(struct uep_session *s, const struct uep_cmd_op *op,
-			     const char *stage, int ret)
-{
-	trace_rdma_ep_refuse(s, op - uep_cmd_ops, op->name, stage, ret);
-	return ret;
-}
-
 /* Traces and counts a failed command; a successful one costs nothing. */
 static int uep_refuse(struct uep_session *s, const struct uep_cmd_op *op,
 		      const char *stage, int ret)
 {
 	uep_count_refused_cmd(s, op, ret);
-	return uep_trace_refused(s, op, stage, ret);
+	trace_rdma_ep_refuse(s, op - uep_cmd_ops, op->name, stage, ret);
+	return ret;
 }
 
 static int uep_cmd_execute(struct file *file, struct uep_session *s, const struct uep_cmd_op *op,
@@ -241,7 +235,7 @@ static int uep_cmd_execute(struct file *file, struct uep_session *s, const struc
 	cmd.counted = false;
 	ret = aw && aw->state ? 0 : op->fn(&cmd);
 	if (ret && cmd.counted) {
-		uep_trace_refused(s, op, "command", ret);
+		trace_rdma_ep_refuse(s, op - uep_cmd_ops, op->name, "command", ret);
 	} else if (ret) {
 		uep_refuse(s, op, "command", ret);
 	} else if (aw) {
