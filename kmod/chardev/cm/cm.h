@@ -111,6 +111,7 @@ int uep_id_end(struct uep_id *id, int ret);
 int uep_id_keep_rights(struct uep_id *id);
 int uep_id_check_access(const struct uep_id *id);
 int uep_id_check_peer(const struct uep_id *id);
+void uep_id_report(struct uep_id *id, struct uep_event *ev, enum rdma_cm_event_type type);
 void uep_id_count_event(const struct uep_id *id, enum rdma_cm_event_type event);
 struct uep_id *uep_id_create(struct uep_cmd *cmd, u32 flags, u64 uid,
 			     s32 *channel_fd, u32 ps, u32 qp_type);

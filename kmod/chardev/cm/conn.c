@@ -3,7 +3,6 @@
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
-#include "../../engine/trace.h"
 #include "cm.h"
 #include "../verbs/verbs.h"
 
@@ -234,23 +233,6 @@ int uep_init_qp_attr(struct uep_cmd *cmd)
 	return uep_id_end(id, ret);
 }
 
-/* Holds the handler mutex. Queues *@ev and clears it, if the id is established now. */
-static int uep_notify_locked(struct uep_id *id, enum ib_event_type event, struct uep_event **ev)
-{
-	struct rdma_cm_event established = { .event = RDMA_CM_EVENT_ESTABLISHED };
-	int ret;
-
-	ret = ep_id_notify(&id->id, event);
-	if (ret <= 0)
-		return ret;
-	trace_rdma_ep_cm_event(&id->id, id->id.cm_id, &established, 0);
-	uep_id_count_event(id, RDMA_CM_EVENT_ESTABLISHED);
-	uep_event_fill(id, &(*ev)->rec, &established);
-	if (uep_event_queue(id, *ev, NULL))
-		*ev = NULL;
-	return 0;
-}
-
 int uep_notify(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_id *arg = cmd->arg;
@@ -267,9 +249,14 @@ int uep_notify(struct uep_cmd *cmd)
 	if (ret)
 		goto out;
 	rdma_lock_handler(id->id.cm_id);
-	ret = uep_notify_locked(id, arg->arg, &ev);
+	ret = ep_id_notify(&id->id, arg->arg);
+	if (ret > 0) {
+		uep_id_count_event(id, RDMA_CM_EVENT_ESTABLISHED);
+		uep_id_report(id, ev, RDMA_CM_EVENT_ESTABLISHED);
+		ev = NULL;
+	}
 	rdma_unlock_handler(id->id.cm_id);
-	ret = uep_id_end(id, ret);
+	ret = uep_id_end(id, min(ret, 0));
 out:
 	kfree(ev);
 	return ret;

@@ -337,6 +337,20 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 		uep_event_free(ev);
 }
 
+/*
+ * Reports an event that a command causes, as @ev, which is zeroed and no longer the caller's.
+ * Between ep_id_begin() and ep_id_end()
+ */
+void uep_id_report(struct uep_id *id, struct uep_event *ev, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event event = { .event = type };
+
+	trace_rdma_ep_cm_event(&id->id, id->id.cm_id, &event, 0);
+	uep_event_fill(id, &ev->rec, &event);
+	if (!uep_event_queue(id, ev, NULL))
+		uep_event_free(ev);
+}
+
 static const struct ep_id_ops uep_id_ops = {
 	.request = uep_id_request,
 	.event = uep_id_event,

@@ -5,7 +5,6 @@
 #include <rdma/ib_sa.h>
 #include <rdma/rdma_user_cm.h>
 
-#include "../../engine/trace.h"
 #include "cm.h"
 
 /* Longest option value: a handful of path records. */
@@ -41,7 +40,6 @@ static int uep_set_option_id(struct rdma_cm_id *cm_id, u32 optname, const void *
 static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data *path, u32 optlen)
 {
 	const u32 wanted = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
-	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_ROUTE_RESOLVED };
 	struct rdma_cm_id *cm_id = id->id.cm_id;
 	struct uep_event *ev;
 	struct sa_path_rec rec = { .rec_type = SA_PATH_REC_TYPE_IB };
@@ -70,10 +68,7 @@ static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data 
 		return ret;
 	}
 	id->own_path = true;
-	trace_rdma_ep_cm_event(&id->id, cm_id, &event, 0);
-	uep_event_fill(id, &ev->rec, &event);
-	if (!uep_event_queue(id, ev, NULL))
-		uep_event_free(ev);
+	uep_id_report(id, ev, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	return 0;
 }
 
