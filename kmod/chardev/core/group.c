@@ -244,17 +244,15 @@ u64 uep_group_users(const struct uep_group *g)
 	return 0;
 }
 
-static const struct uep_group *uep_group_memlock(const struct uep_group *g)
+/*
+ * The cgroup, from @g upwards, whose rule exempts the tasks of @g from RLIMIT_MEMLOCK, as limits
+ * hold instead; or NULL
+ */
+const struct uep_group *uep_group_memlock(const struct uep_group *g)
 {
 	while (g && !READ_ONCE(g->memlock))
 		g = g->parent;
 	return g && READ_ONCE(g->memlock) == UEP_MEMLOCK_QUOTA ? g : NULL;
-}
-
-/* Does a rule have the limits of @g instead of RLIMIT_MEMLOCK for its tasks? */
-bool uep_group_has_memlock(const struct uep_group *g)
-{
-	return uep_group_memlock(g);
 }
 
 /*

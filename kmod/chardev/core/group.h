@@ -49,7 +49,7 @@ struct uep_group *uep_group_get(void);
 void uep_group_put(struct uep_group *g);
 size_t uep_group_path(const struct uep_group *g, char *path);
 u64 uep_group_users(const struct uep_group *g);
-bool uep_group_has_memlock(const struct uep_group *g);
+const struct uep_group *uep_group_memlock(const struct uep_group *g);
 bool uep_group_skips_rlimit(const struct uep_group *g);
 int uep_dev_check_access(const struct ib_device *ibdev);
 bool uep_dev_allows(const struct ib_device *ibdev, const struct cred *cred,

@@ -434,5 +434,5 @@ void uep_quota_show(struct seq_file *m, struct uep_session *s)
 			   uep_limit_max(l) >> l->shift / 2, l->shift ? " KiB" : "");
 	for (i = 0; i < UEP_NR_HELD; i++)
 		uep_quota_show_group(m, s, i);
-	seq_printf(m, "memlock:\t%s\n", uep_group_has_memlock(s->group) ? "quota" : "rlimit");
+	seq_printf(m, "memlock:\t%s\n", uep_group_memlock(s->group) ? "quota" : "rlimit");
 }
