@@ -131,8 +131,7 @@ int uep_open_queue(struct uep_cmd *cmd)
 		return -ENOENT;
 	q = uep_obj_queue(obj);
 	arg->fd = q ? uep_queue_add_file(cmd, q, true) : -ENODATA;
-	if (q)
-		uep_queue_put(q);
+	uep_queue_put(q);
 	return uep_obj_done(obj, min(arg->fd, 0));
 }
 

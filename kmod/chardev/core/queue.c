@@ -238,9 +238,11 @@ static void uep_queue_free(struct kref *ref)
 	kfree_rcu(q, rcu);
 }
 
+/* @q: or NULL */
 void uep_queue_put(struct uep_queue *q)
 {
-	kref_put(&q->ref, uep_queue_free);
+	if (q)
+		kref_put(&q->ref, uep_queue_free);
 }
 
 void uep_queue_kill(struct uep_queue *q)
@@ -272,14 +274,12 @@ void uep_queues_wake(struct uep_session *s, bool kill)
 		spin_unlock(&s->ev_lock);
 		last = held;
 		held = q;
-		if (last)
-			uep_queue_put(last);
+		uep_queue_put(last);
 		cond_resched();
 		spin_lock(&s->ev_lock);
 	}
 	spin_unlock(&s->ev_lock);
-	if (held)
-		uep_queue_put(held);
+	uep_queue_put(held);
 }
 
 static void uep_queue_end_reopen(struct uep_cmd_step *step, bool commit)

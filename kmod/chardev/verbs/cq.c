@@ -253,8 +253,7 @@ static void uep_cq_free(struct uep_obj *obj)
 	atomic64_add(cq->received.bytes, &past[UEP_RECEIVED_BYTES]);
 	xa_destroy(&cq->qps);
 	uep_ring_destroy(obj->session, &cq->ring);
-	if (cq->chan)
-		uep_queue_put(cq->chan);
+	uep_queue_put(cq->chan);
 	if (cq->hw)
 		uep_cq_hw_put(cq->hw);
 }
@@ -299,8 +298,7 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 		cq = uep_obj_alloc_in(&ctx->obj, &uep_cq_type, sizeof(*cq),
 				      uep_cq_bytes(cqe + uep_cq_spare(ibdev, cqe)));
 	if (IS_ERR(cq)) {
-		if (chan)
-			uep_queue_put(chan);
+		uep_queue_put(chan);
 		return cq;
 	}
 	cq->chan = chan;
