@@ -12,11 +12,6 @@
 /* Readers that are woken before a handler of rdma_cm has its turn */
 #define UEP_WAKE_BATCH	64
 
-static bool uep_queue_ready(const struct uep_queue *q)
-{
-	return READ_ONCE(q->dead) || !list_empty_careful(&q->records);
-}
-
 /* Until its owner has lost the session. */
 static int uep_queue_deliver(struct uep_queue_file *qf, char __user *buf)
 {
@@ -46,7 +41,8 @@ static ssize_t uep_queue_read_all(struct file *file, char __user *buf, size_t le
 		}
 		if (ret != -EAGAIN || done || (file->f_flags & O_NONBLOCK))
 			break;
-		if (wait_event_interruptible(q->wait, uep_queue_ready(q) ||
+		if (wait_event_interruptible(q->wait, READ_ONCE(q->dead) ||
+					     !list_empty_careful(&q->records) ||
 					     uep_owner_ended(qf->owner)))
 			return -ERESTARTSYS;
 	}
