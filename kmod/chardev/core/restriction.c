@@ -180,19 +180,14 @@ static bool uep_restriction_grants(const struct uep_restriction *r, enum rdma_ep
 	return false;
 }
 
-/* The flag of a restriction that grants of the type are exceptions of */
-static u32 uep_restrict_flag(enum rdma_ep_grant_type type)
-{
-	return type == RDMA_EP_GRANT_BIND ? RDMA_EP_RESTRICT_BIND : RDMA_EP_RESTRICT_CONNECT;
-}
-
 static int uep_check_range(const struct uep_session *s, enum rdma_ep_grant_type type,
 			   const struct uep_addr_range *a)
 {
+	u32 flag = type == RDMA_EP_GRANT_BIND ? RDMA_EP_RESTRICT_BIND : RDMA_EP_RESTRICT_CONNECT;
 	const struct uep_restriction *r;
 
 	for (r = uep_restrictions(s); r; r = r->below)
-		if ((r->flags & uep_restrict_flag(type)) && !uep_restriction_grants(r, type, a))
+		if ((r->flags & flag) && !uep_restriction_grants(r, type, a))
 			return -EACCES;
 	return 0;
 }
