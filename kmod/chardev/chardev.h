@@ -11,6 +11,7 @@ struct uep_ctx;
 long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg);
 
 /* session.c */
+struct uep_ctx *uep_obj_ctx(struct uep_obj *obj);
 int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type, const struct uep_ctx *ctx,
 		  int (*fn)(struct uep_obj *obj, void *arg), void *arg);
 uep_cmd_fn uep_destroy;

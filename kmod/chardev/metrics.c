@@ -23,14 +23,6 @@ static const char * const uep_counts[UEP_NR_COUNTS] = {
 	"established", "disconnected", "connect-failed",
 };
 
-static struct uep_account_dev *uep_obj_account(struct uep_obj *obj)
-{
-	while (obj->type->type != RDMA_EP_OBJ_CTX && obj->nr_uses)
-		obj = obj->uses[0];
-	return obj->type->type == RDMA_EP_OBJ_CTX ?
-	       container_of(obj, struct uep_ctx, obj)->account : NULL;
-}
-
 static void uep_count_wq(struct uep_account_dev *d, struct uep_wq *wq)
 {
 	spin_lock_irq(&wq->lock);
@@ -44,12 +36,14 @@ static void uep_count_wq(struct uep_account_dev *d, struct uep_wq *wq)
 /* Called under RCU, which keeps the object and those that it depends on. */
 static void uep_count_obj(struct uep_obj *obj, void *ids)
 {
-	struct uep_account_dev *d = uep_obj_account(obj);
+	struct uep_ctx *ctx = uep_obj_ctx(obj);
+	struct uep_account_dev *d;
 	struct uep_cq *cq;
 
 	*(u64 *)ids += obj->type->type == RDMA_EP_OBJ_ID;
-	if (!d)
+	if (!ctx)
 		return;
+	d = ctx->account;
 	d->objs[obj->type->type]++;
 	switch (obj->type->type) {
 	case RDMA_EP_OBJ_MR:

@@ -14,12 +14,12 @@ static const enum rdma_ep_obj_type uep_end_order[] = {
 	RDMA_EP_OBJ_MR, RDMA_EP_OBJ_AH, RDMA_EP_OBJ_XRCD, RDMA_EP_OBJ_PD, RDMA_EP_OBJ_CTX,
 };
 
-/* Has the object been created in the context? NULL: in any */
-static bool uep_obj_is_in(const struct uep_obj *obj, const struct uep_ctx *ctx)
+/* The context that the object has been created in, or is; NULL: in none, as an id */
+struct uep_ctx *uep_obj_ctx(struct uep_obj *obj)
 {
-	while (ctx && obj && obj != &ctx->obj)
+	while (obj && obj->type->type != RDMA_EP_OBJ_CTX)
 		obj = obj->uses[0];
-	return obj;
+	return obj ? container_of(obj, struct uep_ctx, obj) : NULL;
 }
 
 /*
@@ -38,7 +38,7 @@ int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type, const struc
 		obj = uep_obj_lookup(s, handle, type);
 		if (!obj)
 			continue;
-		if (uep_obj_is_in(obj, ctx))
+		if (!ctx || uep_obj_ctx(obj) == ctx)
 			ret = fn(obj, arg);
 		uep_obj_put(obj);
 		if (ret)
