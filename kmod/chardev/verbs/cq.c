@@ -43,7 +43,7 @@ static void uep_cq_hw_event(struct ib_event *event, void *context)
 }
 
 /* On return no task polls it, and it has no QP of uep_cq_disarm(). */
-static void uep_cq_hw_killing(struct ep_res *res)
+static void uep_cq_hw_before_destroy(struct ep_res *res)
 {
 	struct uep_cq_hw *hw = uep_cq_hw_of(res);
 
@@ -87,7 +87,7 @@ static void uep_cq_hw_put_res(struct ep_res *res)
 }
 
 static const struct ep_res_ops uep_cq_res_ops = {
-	.before_destroy = uep_cq_hw_killing,
+	.before_destroy = uep_cq_hw_before_destroy,
 	.get = uep_cq_hw_get_res,
 	.put = uep_cq_hw_put_res,
 };

@@ -20,7 +20,7 @@ static void uep_mr_destroy_hw(struct ep_res *res)
 
 	xa_erase(&mr->pd->mrs, mr->ibmr->lkey);
 	uep_mr_forget(mr->pd);
-	/* May take long: a QP that has failed can hold it (uep_qp_kept()). */
+	/* May take long: a QP that has failed can hold it (uep_qp_dereg_pending()). */
 	atomic_inc(&mr->pd->nr_deregs);
 	WARN_ON_ONCE(ep_mr_dereg(res->dev, mr->ibmr));
 	atomic_dec(&mr->pd->nr_deregs);

@@ -10,7 +10,7 @@ void uep_qp_event(struct ib_event *event, void *context)
 }
 
 /* On return no post calls the driver. */
-static void uep_qp_killing(struct ep_res *res)
+static void uep_qp_before_destroy(struct ep_res *res)
 {
 	struct uep_qp *qp = res->owner;
 
@@ -20,7 +20,7 @@ static void uep_qp_killing(struct ep_res *res)
 }
 
 /* On return each running post has read the new state. */
-static void uep_qp_quiet(struct ep_res *res)
+static void uep_qp_stop_posts(struct ep_res *res)
 {
 	struct uep_qp *qp = res->owner;
 
@@ -42,7 +42,7 @@ static bool uep_qp_drain(struct uep_qp *qp)
 }
 
 /* A reset has emptied the device's queues. Completions that it made before are kept. */
-static void uep_qp_forget_res(struct ep_res *res)
+static void uep_qp_reap(struct ep_res *res)
 {
 	struct uep_qp *qp = res->owner;
 
@@ -52,7 +52,7 @@ static void uep_qp_forget_res(struct ep_res *res)
 }
 
 /* Takes the QP's completions out of the CQs, while they can be resolved. */
-static void uep_qp_gone(struct ep_res *res)
+static void uep_qp_destroyed(struct ep_res *res)
 {
 	struct uep_qp *qp = res->owner;
 
@@ -72,7 +72,7 @@ static const void *uep_qp_user(struct ep_res *res)
 	return qp->obj.session->user;
 }
 
-static bool uep_qp_kept(struct ep_res *res)
+static bool uep_qp_dereg_pending(struct ep_res *res)
 {
 	const struct uep_qp *qp = res->owner;
 
@@ -80,14 +80,14 @@ static bool uep_qp_kept(struct ep_res *res)
 }
 
 const struct ep_res_ops uep_qp_res_ops = {
-	.before_destroy = uep_qp_killing,
-	.stop_posts = uep_qp_quiet,
-	.reap = uep_qp_forget_res,
-	.destroyed = uep_qp_gone,
+	.before_destroy = uep_qp_before_destroy,
+	.stop_posts = uep_qp_stop_posts,
+	.reap = uep_qp_reap,
+	.destroyed = uep_qp_destroyed,
 	.get = uep_obj_get_res,
 	.put = uep_obj_put_res,
 	.user = uep_qp_user,
-	.dereg_pending = uep_qp_kept,
+	.dereg_pending = uep_qp_dereg_pending,
 };
 
 /*

@@ -21,7 +21,7 @@ static void uep_srq_set_dead(struct uep_srq *srq)
 	srq->dead = true;
 }
 
-static void uep_srq_killing(struct ep_res *res)
+static void uep_srq_before_destroy(struct ep_res *res)
 {
 	struct uep_srq *srq = res->owner;
 
@@ -30,7 +30,7 @@ static void uep_srq_killing(struct ep_res *res)
 	uep_srq_set_dead(srq);
 }
 
-static void uep_srq_gone(struct ep_res *res)
+static void uep_srq_destroyed(struct ep_res *res)
 {
 	struct uep_srq *srq = res->owner;
 
@@ -41,8 +41,8 @@ static void uep_srq_gone(struct ep_res *res)
 }
 
 static const struct ep_res_ops uep_srq_res_ops = {
-	.before_destroy = uep_srq_killing,
-	.destroyed = uep_srq_gone,
+	.before_destroy = uep_srq_before_destroy,
+	.destroyed = uep_srq_destroyed,
 	.get = uep_obj_get_res,
 	.put = uep_obj_put_res,
 };
