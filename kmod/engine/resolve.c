@@ -50,7 +50,7 @@ static bool ep_id_has_gid(const struct ep_id *id)
 	return id->cm_id->route.addr.dev_addr.sgid_attr;
 }
 
-static bool ep_id_may_route(const struct ep_id *id)
+static bool ep_id_is_routable(const struct ep_id *id)
 {
 	return !rdma_protocol_roce(id->cm_id->device, id->cm_id->port_num) || ep_id_has_gid(id);
 }
@@ -67,7 +67,7 @@ int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms)
 	if (!id->route_dev)
 		id->route_dev = ep_id_dev(id);
 	ret = !id->route_dev ? -EIO :
-	      !ep_id_may_route(id) ? -ENODEV : rdma_resolve_route(id->cm_id, timeout_ms);
+	      !ep_id_is_routable(id) ? -ENODEV : rdma_resolve_route(id->cm_id, timeout_ms);
 	if (!ret)
 		id->routing = true;
 	trace_rdma_ep_resolve_route(id, NULL, ret);
@@ -86,7 +86,7 @@ int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path)
 
 	if (cm_id->route.path_rec)
 		return -EINVAL;
-	if (!ep_id_may_route(id))
+	if (!ep_id_is_routable(id))
 		return -ENODEV;
 	if (rdma_cap_ib_cm(cm_id->device, cm_id->port_num) && !ep_id_has_gid(id)) {
 		rdma_read_gids(cm_id, &gid, NULL);

@@ -62,7 +62,7 @@ int uep_join_multicast(struct uep_cmd *cmd)
 
 	ret = ep_id_begin_bound(&id->id);
 	if (!ret) {
-		ret = uep_id_check_access(id) ?: uep_check_group(cmd->s, addr) ?:
+		ret = uep_id_check_access(id) ?: uep_check_mcast(cmd->s, addr) ?:
 		      ep_id_join(&id->id, &mcast->mc);
 		mcast->joined = !ret;
 		ep_id_end(&id->id);

@@ -117,7 +117,7 @@ static u64 uep_qp_read_bytes(const struct ib_device *ibdev, u32 qp_type)
 	u32 size = ep_driver_of(ibdev)->read_bytes ?: 64;
 	u32 nr = ibdev->attrs.max_qp_rd_atom;
 
-	return qp_type == IB_QPT_RC && nr ? uep_queue_bytes(nr - 1, size) : 0;
+	return qp_type == IB_QPT_RC && nr ? uep_hw_queue_bytes(nr - 1, size) : 0;
 }
 
 static u64 uep_qp_bytes(const struct ib_device *ibdev, const struct rdma_ep_qp_init *init,
@@ -127,8 +127,8 @@ static u64 uep_qp_bytes(const struct ib_device *ibdev, const struct rdma_ep_qp_i
 		   max_t(u32, init->max_inline_data, init->max_send_sge * sizeof(struct ib_sge));
 	u32 recv = 64 + sizeof(struct uep_slot) + init->max_recv_sge * sizeof(struct ib_sge);
 
-	return uep_queue_bytes(init->max_send_wr, send) +
-	       (has_rq ? uep_queue_bytes(init->max_recv_wr, recv) : 0) +
+	return uep_hw_queue_bytes(init->max_send_wr, send) +
+	       (has_rq ? uep_hw_queue_bytes(init->max_recv_wr, recv) : 0) +
 	       uep_qp_read_bytes(ibdev, init->qp_type);
 }
 

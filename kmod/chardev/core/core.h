@@ -98,7 +98,7 @@ struct uep_user {
 };
 
 void uep_quota_init(void);
-u64 uep_queue_bytes(u32 nr, u32 size);
+u64 uep_hw_queue_bytes(u32 nr, u32 size);
 int uep_charge(struct uep_session *s, int nr_objs, u64 queue_bytes);
 void uep_uncharge(struct uep_session *s, int nr_objs, u64 queue_bytes);
 void uep_add_files(struct uep_session *s, int nr);

@@ -206,7 +206,7 @@ static void uep_log_over(const char *limit)
 }
 
 /* The memory of a queue: drivers round it up, use one more entry, and allocate pages. */
-u64 uep_queue_bytes(u32 nr, u32 size)
+u64 uep_hw_queue_bytes(u32 nr, u32 size)
 {
 	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) * roundup_pow_of_two(size));
 }

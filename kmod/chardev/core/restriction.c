@@ -274,7 +274,7 @@ int uep_check_peer(const struct uep_session *s, const struct sockaddr *addr)
 }
 
 /* May an id join the group? The port has no meaning. -EACCES */
-int uep_check_group(const struct uep_session *s, const struct sockaddr *addr)
+int uep_check_mcast(const struct uep_session *s, const struct sockaddr *addr)
 {
 	struct uep_addr_range a = uep_sockaddr_range(addr);
 

@@ -62,7 +62,7 @@ int uep_check_create_id(const struct uep_session *s);
 int uep_check_bind(const struct uep_session *s, const struct sockaddr *addr);
 int uep_check_local(const struct uep_session *s, const struct sockaddr *addr);
 int uep_check_peer(const struct uep_session *s, const struct sockaddr *addr);
-int uep_check_group(const struct uep_session *s, const struct sockaddr *addr);
+int uep_check_mcast(const struct uep_session *s, const struct sockaddr *addr);
 int uep_check_gid(const struct uep_session *s, const union ib_gid *gid);
 int uep_check_own_path(const struct uep_session *s);
 int uep_check_source_gid(const struct uep_session *s, const union ib_gid *gid);

@@ -278,7 +278,7 @@ void uep_cq_move_ring(struct uep_cq *cq, struct xarray *pages)
 /* Memory of the device's queue, and of held completions */
 static u64 uep_cq_bytes(u32 cqe)
 {
-	return uep_queue_bytes(cqe, 2 * sizeof(struct ib_wc));
+	return uep_hw_queue_bytes(cqe, 2 * sizeof(struct ib_wc));
 }
 
 /*

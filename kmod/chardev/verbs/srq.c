@@ -72,8 +72,8 @@ static const struct uep_obj_type uep_srq_type = {
 
 static u64 uep_srq_bytes(u32 max_wr, u32 max_sge)
 {
-	return uep_queue_bytes(max_wr, 64 + 2 * sizeof(struct uep_slot) +
-			       max_sge * sizeof(struct ib_sge));
+	return uep_hw_queue_bytes(max_wr, 64 + 2 * sizeof(struct uep_slot) +
+				  max_sge * sizeof(struct ib_sge));
 }
 
 /* Sets domain and CQ of an XRC SRQ. */
