@@ -136,7 +136,7 @@ static void ep_rxe_wait_acks(void)
 }
 
 /* A QP in @state ends next. UC and UD acknowledge nothing. */
-static void ep_rxe_settle(struct ep_qp *qp, enum ib_qp_state state)
+static void ep_rxe_qp_wait_acks(struct ep_qp *qp, enum ib_qp_state state)
 {
 	if (qp->type == IB_QPT_RC && state >= IB_QPS_RTR && state != IB_QPS_ERR &&
 	    !ep_rxe_qp(qp)->acked)
@@ -145,7 +145,7 @@ static void ep_rxe_settle(struct ep_qp *qp, enum ib_qp_state state)
 
 static void ep_rxe_before_end(struct ep_qp *qp)
 {
-	ep_rxe_settle(qp, READ_ONCE(qp->state));
+	ep_rxe_qp_wait_acks(qp, READ_ONCE(qp->state));
 }
 
 /* Ends sending and receiving, however much is posted. */
@@ -158,7 +158,7 @@ static void ep_rxe_before_destroy(struct ep_qp *qp)
 	state = ep_rxe_state(qp);
 	if (state == IB_QPS_ERR)
 		return;
-	ep_rxe_settle(qp, state);
+	ep_rxe_qp_wait_acks(qp, state);
 	ep_rxe_empty(qp);
 }
 
