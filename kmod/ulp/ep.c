@@ -52,9 +52,6 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 			return;
 		}
 		break;
-	case RDMA_CM_EVENT_DISCONNECTED:
-		set_bit(ULP_EP_DISCONNECTED, &ep->flags);
-		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:
 		if (ulp_mcast_event(ep, event))
@@ -75,6 +72,9 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 		ulp_report(ep, event, 0);
 		return;
 	}
+	/* The peer may reject after ESTABLISHED: it has not confirmed, or lost the confirmation. */
+	if (event->event == RDMA_CM_EVENT_DISCONNECTED || test_bit(ULP_EP_ESTABLISHED, &ep->flags))
+		set_bit(ULP_EP_DISCONNECTED, &ep->flags);
 	ulp_over(ep, error);
 	ulp_report_end(ep, event);
 }

@@ -478,6 +478,11 @@ static void kt_comm_est(struct kt *t)
 	kt_expect_call(t, call, KT_PROMPT_MS, 0);
 	kt_expect_eq(t, 0, rdma_ep_status(w.args.ep));
 	kt_qp_event(w.args.ep, IB_EVENT_COMM_EST);
+	/* The peer rejects instead of confirming: no DISCONNECTED follows. */
+	kt_undo(t, w.raw);
+	w.raw = NULL;
+	kt_expect_over(t, w.args.ep, -ECONNREFUSED);
+	kt_expect_eq(t, 0, rdma_ep_disconnect(w.args.ep, KT_CALL_MS));
 	kt_waiter_close(t, &w);
 }
 
