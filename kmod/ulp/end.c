@@ -149,7 +149,7 @@ void rdma_ep_abort(struct rdma_ep *ep, int error)
 {
 	if (IS_ERR_OR_NULL(ep))
 		return;
-	cmpxchg(&ep->status, 0, error < 0 ? error : -ECONNABORTED);
+	cmpxchg(&ep->status, 0, IS_ERR_VALUE((long)error) ? error : -ECONNABORTED);
 	set_bit(ULP_EP_ABORTED, &ep->flags);
 	/* A full barrier between the bit and the work item: see ulp_id_event(). */
 	ulp_queue_work(ep);

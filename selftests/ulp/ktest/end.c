@@ -168,6 +168,24 @@ static void kt_abort_waits(struct kt *t)
 	}
 }
 
+/* A number that is no errno becomes one: calls return the error as a pointer. */
+static void kt_abort_bad_error(struct kt *t)
+{
+	static const int bad[] = { 1, INT_MAX, -MAX_ERRNO - 1, INT_MIN };
+	struct kt_waiter w;
+	struct kt_call *call;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		kt_waiter_open(t, &w, KT_WAIT_GET_REQUEST, kt_addr_text, RDMA_EP_FOREVER);
+		call = kt_call(t, w.fn, &w.args);
+		kt_expect_waits(t, call);
+		rdma_ep_abort(w.args.ep, bad[i]);
+		kt_expect_call(t, call, KT_PROMPT_MS, -ECONNABORTED);
+		kt_waiter_close(t, &w);
+	}
+}
+
 /* Aborting a request refuses it at once. */
 static void kt_abort_request(struct kt *t)
 {
@@ -568,6 +586,7 @@ const struct kt_test kt_end_tests[] = {
 	{ "creation_aborted", kt_abort_creation },
 	{ "abort_connected", kt_abort_connected },
 	{ "abort_waits", kt_abort_waits, 120 },
+	{ "abort_bad_error", kt_abort_bad_error },
 	{ "abort_request", kt_abort_request },
 	{ "abort_in_softirq_cq", kt_abort_in_cq, .arg = IB_POLL_SOFTIRQ },
 	{ "abort_in_workqueue_cq", kt_abort_in_cq, .arg = IB_POLL_WORKQUEUE },
