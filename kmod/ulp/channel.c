@@ -176,12 +176,10 @@ static int ulp_claim_child(struct ulp_event *ev)
 int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev,
 			struct rdma_cm_id *child_id)
 {
-	int ret;
-
 	guard(mutex)(&ep->deliver);
-	ret = ulp_alive(ep);
-	if (ret)
-		return ret;
+	/* The CM rejects for every error but -ENOMEM, which an abort may have. */
+	if (ulp_alive(ep))
+		return -ECONNABORTED;
 	ep_id_adopt(&ev->pub.child->id, child_id);
 	ulp_event_queue(ep->channel, ev);
 	return 0;

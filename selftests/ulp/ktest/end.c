@@ -196,8 +196,8 @@ static void kt_abort_request(struct kt *t)
 	rdma_ep_abort(p.server, 0);
 	kt_expect_call(t, p.connect, KT_CALL_MS, -ECONNREFUSED);
 	kt_expect_over(t, p.server, -ECONNABORTED);
-	/* Aborting a listener refuses later requests. */
-	rdma_ep_abort(p.listener, KT_ERROR);
+	/* Aborting a listener refuses later requests, whatever the error. */
+	rdma_ep_abort(p.listener, kt_arg(t));
 	p.client = kt_active(t, NULL, p.listener);
 	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_connect(p.client, NULL, KT_CALL_MS));
 }
@@ -587,7 +587,8 @@ const struct kt_test kt_end_tests[] = {
 	{ "abort_connected", kt_abort_connected },
 	{ "abort_waits", kt_abort_waits, 120 },
 	{ "abort_bad_error", kt_abort_bad_error },
-	{ "abort_request", kt_abort_request },
+	{ "abort_request", kt_abort_request, .arg = KT_ERROR },
+	{ "abort_request_no_memory", kt_abort_request, .arg = -ENOMEM },
 	{ "abort_in_softirq_cq", kt_abort_in_cq, .arg = IB_POLL_SOFTIRQ },
 	{ "abort_in_workqueue_cq", kt_abort_in_cq, .arg = IB_POLL_WORKQUEUE },
 	{ "abort_in_unbound_cq", kt_abort_in_cq, .arg = IB_POLL_UNBOUND_WORKQUEUE },
