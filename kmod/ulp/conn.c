@@ -28,8 +28,8 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 /**
  * rdma_ep_listen() - listen for connection requests
  * @ep: passive endpoint
- * @backlog: requests that may wait to be taken, at least 1; more are dropped, and
- *	come again when the peer's CM repeats them
+ * @backlog: requests that may wait to be taken, at least 1, more than 1024 is 1024. Requests
+ *	beyond it are dropped, and come again when the peer's CM repeats them
  *
  * Requests go to rdma_ep_get_request(), or, if the endpoint has a channel, there as
  * %RDMA_CM_EVENT_CONNECT_REQUEST. They get the SRQ that the endpoint has when they
@@ -46,7 +46,8 @@ int rdma_ep_listen(struct rdma_ep *ep, int backlog)
 		return PTR_ERR(call);
 	if (backlog < 1)
 		return -EINVAL;
-	return ulp_begin(ep, ep_id_begin) ?: ulp_end(ep, ep_id_listen(&ep->id, backlog));
+	return ulp_begin(ep, ep_id_begin) ?:
+	       ulp_end(ep, ep_id_listen(&ep->id, min(backlog, EP_MAX_BACKLOG)));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_listen);
 

@@ -46,8 +46,8 @@ int uep_listen(struct uep_cmd *cmd)
 
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	if (!backlog || backlog > UEP_MAX_BACKLOG)
-		backlog = UEP_MAX_BACKLOG;
+	if (!backlog || backlog > EP_MAX_BACKLOG)
+		backlog = EP_MAX_BACKLOG;
 	ret = uep_listen_check(id, &nr_iwarp) ?: uep_id_keep_rights(id);
 	if (ret)
 		goto out;

@@ -57,7 +57,6 @@
 #define UEP_MAX_WR		65536U
 #define UEP_MAX_CQE		262144U
 #define UEP_MAX_POST_BYTES	65536U
-#define UEP_MAX_BACKLOG		1024U
 #define UEP_MAX_SGE		256U
 #define UEP_MAX_INLINE		4096U
 /* Objects of a session that are looked at before the next grace period */

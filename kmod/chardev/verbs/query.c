@@ -20,7 +20,7 @@ int uep_query(struct uep_cmd *cmd)
 	arg->max_wr = UEP_MAX_WR;
 	arg->max_cqe = UEP_MAX_CQE;
 	arg->max_post_bytes = UEP_MAX_POST_BYTES;
-	arg->max_backlog = UEP_MAX_BACKLOG;
+	arg->max_backlog = EP_MAX_BACKLOG;
 	return 0;
 }
 

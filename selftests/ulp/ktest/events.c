@@ -115,6 +115,15 @@ static void kt_event_unread(struct kt *t)
 	kt_expect_no_event(t, ch, 0);
 }
 
+/* iWARP's CM and siw allocate memory for each request of the backlog, which is limited. */
+static void kt_huge_backlog(struct kt *t)
+{
+	struct kt_pair p = { .listener = kt_passive(t, NULL) };
+
+	kt_expect_eq(t, 0, rdma_ep_listen(p.listener, INT_MAX));
+	kt_pair_connect(t, &p);
+}
+
 /* A client repeats a request beyond the backlog, until it is accepted. */
 static void kt_backlog(struct kt *t)
 {
@@ -369,6 +378,7 @@ const struct kt_test kt_event_tests[] = {
 	{ "event_outlives_endpoint", kt_event_outlives },
 	{ "event_unread_requests", kt_event_unread },
 	{ "backlog", kt_backlog, 120 },
+	{ "backlog_huge", kt_huge_backlog },
 	{ "event_callback", kt_event_callback },
 	{ "event_of_a_neighbour", kt_neighbour },
 	{}
