@@ -29,7 +29,8 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
  * rdma_ep_listen() - listen for connection requests
  * @ep: passive endpoint
  * @backlog: requests that may wait to be taken, at least 1, more than 1024 is 1024. Requests
- *	beyond it are dropped, and come again when the peer's CM repeats them
+ *	beyond it are dropped, and come again when the peer's CM repeats them; with
+ *	iWARP they are refused
  *
  * Requests go to rdma_ep_get_request(), or, if the endpoint has a channel, there as
  * %RDMA_CM_EVENT_CONNECT_REQUEST. They get the SRQ that the endpoint has when they
