@@ -58,10 +58,10 @@
  *
  * The end: an endpoint is over when it could not be resolved or connected, the peer has
  * rejected or disconnected, its QP failed, its device is removed, or rdma_ep_abort() was
- * called. rdma_ep_status() returns why from then on. Its QP goes to ERR, so posted requests
- * complete with %IB_WC_WR_FLUSH_ERR (of an unconnected endpoint only after
- * rdma_ep_abort()). The first event of the end has &rdma_ep_cm_event.status set; after it
- * comes no other one but a device removal. The owner destroys the endpoint. So a protocol
+ * called. (The timeout of a call is no end.) rdma_ep_status() returns why from then on. Its QP
+ * goes to ERR, so posted requests complete with %IB_WC_WR_FLUSH_ERR (of an unconnected endpoint
+ * only after rdma_ep_abort()). The first event of the end has &rdma_ep_cm_event.status set; after
+ * it comes no other one but a device removal. The owner destroys the endpoint. So a protocol
  * needs no table of events: one has a child, or a status, or may be ignored.
  *
  * Device removal: endpoints on the device get %RDMA_CM_EVENT_DEVICE_REMOVAL, once,

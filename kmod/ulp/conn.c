@@ -177,7 +177,14 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 		ret = ep_id_accept(&ep->id, NULL, &param, &ece, NULL, NULL);
 	else
 		ret = ep_id_connect(&ep->id, NULL, &param, &ece);
-	return ulp_end(ep, ret);
+	if (ret == -ERESTARTSYS)
+		ret = -EINTR;
+	if (accept || !ret || ret == -EINVAL || ret == -EINTR)
+		return ulp_end(ep, ret);
+	ep_id_end(&ep->id);
+	/* A driver that connects in the call causes no event. The caller gets the usual one. */
+	ulp_failed(ep, RDMA_CM_EVENT_CONNECT_ERROR, ret);
+	return ulp_alive(ep);
 }
 
 /**

@@ -56,6 +56,15 @@ void ulp_report_end(struct rdma_ep *ep, const struct rdma_cm_event *event)
 		ulp_report(ep, event, READ_ONCE(ep->status));
 }
 
+/* A step of connecting has failed, and rdma_cm reports no event. Process context */
+void ulp_failed(struct rdma_ep *ep, enum rdma_cm_event_type type, int error)
+{
+	const struct rdma_cm_event event = { .event = type, .status = error };
+
+	ulp_over(ep, error);
+	ulp_report_end(ep, &event);
+}
+
 /*
  * The consumer may have been quicker than the CM to learn of the connection. Only hardware
  * reports this.

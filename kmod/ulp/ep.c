@@ -344,7 +344,6 @@ static int ulp_route_resolved(struct rdma_ep *ep)
 /* The next step of an endpoint that is resolved without waiting. In its work item */
 static void ulp_resolve_next(struct rdma_ep *ep)
 {
-	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_ROUTE_ERROR };
 	int ret = 0;
 
 	if (test_and_clear_bit(ULP_EP_ADDR, &ep->flags))
@@ -352,11 +351,8 @@ static void ulp_resolve_next(struct rdma_ep *ep)
 	if (!ret && test_and_clear_bit(ULP_EP_ROUTE, &ep->flags))
 		ret = ulp_route_resolved(ep);
 	/* After an abort ulp_finish() reports the end. */
-	if (!ret || test_bit(ULP_EP_ABORTED, &ep->flags))
-		return;
-	event.status = ret;
-	ulp_over(ep, ret);
-	ulp_report_end(ep, &event);
+	if (ret && !test_bit(ULP_EP_ABORTED, &ep->flags))
+		ulp_failed(ep, RDMA_CM_EVENT_ROUTE_ERROR, ret);
 }
 
 static void ulp_work(struct work_struct *work)

@@ -285,6 +285,7 @@ void ulp_over(struct rdma_ep *ep, int error);
 void ulp_queue_work(struct rdma_ep *ep);
 void ulp_finish(struct rdma_ep *ep);
 void ulp_report_end(struct rdma_ep *ep, const struct rdma_cm_event *event);
+void ulp_failed(struct rdma_ep *ep, enum rdma_cm_event_type type, int error);
 
 /* ep.c */
 void ulp_ep_end(struct rdma_ep *ep);

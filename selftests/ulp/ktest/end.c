@@ -344,6 +344,30 @@ static void kt_on_end(struct kt *t)
 	kt_expect_eq(t, 1, atomic_read(&s->n));
 }
 
+/* A port without a listener. siw's call fails, and rdma_cm reports nothing. */
+static void kt_refused(struct kt *t)
+{
+	struct sockaddr_storage dst = kt_with_port(kt_addr(), 1);
+	struct kt_setup setup = { .client_channel = kt_channel(t, NULL, NULL) };
+	struct rdma_ep *ep = kt_active_to(t, NULL, &dst);
+	struct kt_ended *e = kt_watch(t, ep);
+	struct rdma_ep_cm_event *event;
+
+	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_connect(ep, NULL, KT_CALL_MS));
+	kt_expect_over(t, ep, -ECONNREFUSED);
+	kt_expect(t, rdma_ep_event(ep) && rdma_ep_event(ep)->status);
+	kt_expect(t, kt_wait_for(atomic_read(&e->n), KT_PROMPT_MS));
+	kt_expect_eq(t, -ECONNREFUSED, e->error);
+
+	ep = kt_active_to(t, &setup, &dst);
+	kt_expect_eq(t, 0, rdma_ep_connect(ep, NULL, 0));
+	event = rdma_ep_get_event(setup.client_channel, KT_CALL_MS);
+	kt_assert_ok(t, event);
+	kt_expect_ptr(t, ep, event->ep);
+	kt_expect_eq(t, -ECONNREFUSED, event->status);
+	rdma_ep_ack_event(event);
+}
+
 /* The removal of the device calls the function, too. */
 static void kt_on_end_removed(struct kt *t)
 {
@@ -579,6 +603,7 @@ const struct kt_test kt_end_tests[] = {
 	{ "end_by_rejection", kt_peer_rejects },
 	{ "end_bad_input", kt_end_bad_input },
 	{ "end_callback", kt_on_end },
+	{ "end_by_refusal", kt_refused },
 	{ "end_callback_removal", kt_on_end_removed },
 	{ "end_by_qp_fatal", kt_qp_fatal, .arg = IB_EVENT_QP_FATAL },
 	{ "end_by_qp_request_error", kt_qp_fatal, .arg = IB_EVENT_QP_REQ_ERR },
