@@ -269,8 +269,6 @@ static int ulp_bind(struct rdma_ep *ep, u32 flags, struct sockaddr *src)
 	if (src->sa_family == AF_INET6 &&
 	    ipv6_addr_any(&((struct sockaddr_in6 *)src)->sin6_addr))
 		ret = rdma_set_afonly(cm_id, !(flags & RDMA_EP_DUAL_STACK));
-	if (!ret && (flags & RDMA_EP_REUSEADDR))
-		ret = rdma_set_reuseaddr(cm_id, 1);
 	if (!ret)
 		ret = rdma_bind_addr(cm_id, src);
 	trace_rdma_ep_bind_addr(&ep->id, NULL, ret);
@@ -292,6 +290,8 @@ static int ulp_resolve(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 	if (ret)
 		return ret;
 	ret = ulp_set_options(ep, ep->id.cm_id);
+	if (!ret && (attr->flags & RDMA_EP_REUSEADDR))
+		ret = rdma_set_reuseaddr(ep->id.cm_id, 1);
 	if (!ret && !attr->dst)
 		ret = ulp_bind(ep, attr->flags, from);
 	else if (!ret && (attr->flags & RDMA_EP_ASYNC))

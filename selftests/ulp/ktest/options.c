@@ -43,6 +43,25 @@ static void kt_reuseaddr(struct kt *t)
 	kt_expect_no_ep(t, -EADDRNOTAVAIL, kt_bound("0.0.0.0", KT_PORT, 0));
 }
 
+/* Clients with one source port, as those of rtrs */
+static void kt_reuseaddr_active(struct kt *t)
+{
+	struct sockaddr_storage src = kt_with_port(kt_addr(), KT_PORT);
+	struct sockaddr_storage dst = kt_with_port(kt_addr(), KT_PORT + 1), addr;
+	struct rdma_ep_attr attr = {
+		.net = &init_net, .src = kt_ptr(&src), .dst = kt_ptr(&dst),
+		.timeout_ms = KT_CALL_MS, .flags = RDMA_EP_REUSEADDR,
+	};
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		kt_expect_eq(t, 0, rdma_ep_local_addr(kt_own(t, rdma_ep_create(&attr)), &addr));
+		kt_expect_eq(t, KT_PORT, kt_port(&addr));
+	}
+	attr.flags = 0;
+	kt_expect_no_ep(t, -EADDRINUSE, rdma_ep_create(&attr));
+}
+
 static void kt_bad_options(struct kt *t)
 {
 	struct rdma_ep_attr good = { .net = &init_net, .src = kt_ptr(kt_addr()) }, attr = good;
@@ -524,6 +543,7 @@ static void kt_slots_polled(struct kt *t)
 const struct kt_test kt_option_tests[] = {
 	{ "option_families", kt_families },
 	{ "option_reuseaddr", kt_reuseaddr },
+	{ "option_reuseaddr_active", kt_reuseaddr_active },
 	{ "option_bad", kt_bad_options },
 	{ "option_timers", kt_timers },
 	{ "option_async", kt_async },
