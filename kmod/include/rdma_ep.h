@@ -217,7 +217,8 @@ struct rdma_ep_qp_attr {
  * enum rdma_ep_attr_flags - how an endpoint is to be made
  * @RDMA_EP_DUAL_STACK: a passive endpoint on [::] has its port for IPv4, too. Else it is for
  *	IPv6 only, and an endpoint on 0.0.0.0 can have the same port
- * @RDMA_EP_REUSEADDR: an endpoint may have the local address of another that has this flag
+ * @RDMA_EP_REUSEADDR: an endpoint may have the local address of another that has this flag,
+ *	while neither listens. An endpoint that listens shares its address with no other one
  * @RDMA_EP_ASYNC: an active endpoint is resolved after rdma_ep_create() has returned, and its
  *	QP made. Then %RDMA_CM_EVENT_ROUTE_RESOLVED follows, or its end. Until then it has no
  *	device, and rdma_ep_connect() returns -EINVAL

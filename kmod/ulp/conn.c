@@ -37,7 +37,7 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
  * are taken. See rdma_listen(3).
  *
  * Return: 0, -EINVAL for a bad backlog or an endpoint that listens or is not
- * passive, -EADDRINUSE, or -ENOMEM
+ * passive, -EADDRINUSE or -EADDRNOTAVAIL if another endpoint has the address, or -ENOMEM
  */
 int rdma_ep_listen(struct rdma_ep *ep, int backlog)
 {

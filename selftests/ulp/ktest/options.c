@@ -35,12 +35,16 @@ static void kt_families(struct kt *t)
 
 static void kt_reuseaddr(struct kt *t)
 {
-	struct rdma_ep *b;
+	struct rdma_ep *a, *b;
 
-	kt_own(t, kt_bound("0.0.0.0", KT_PORT, RDMA_EP_REUSEADDR));
+	a = kt_own(t, kt_bound("0.0.0.0", KT_PORT, RDMA_EP_REUSEADDR));
 	b = kt_own(t, kt_bound("0.0.0.0", KT_PORT, RDMA_EP_REUSEADDR));
+	/* A listener shares its address with no other endpoint. */
+	kt_expect_eq(t, -EADDRNOTAVAIL, rdma_ep_listen(a, 4));
 	kt_destroy(t, b);
 	kt_expect_no_ep(t, -EADDRNOTAVAIL, kt_bound("0.0.0.0", KT_PORT, 0));
+	kt_expect_eq(t, 0, rdma_ep_listen(a, 4));
+	kt_expect_no_ep(t, -EADDRNOTAVAIL, kt_bound("0.0.0.0", KT_PORT, RDMA_EP_REUSEADDR));
 }
 
 /* Clients with one source port, as those of rtrs */
