@@ -177,6 +177,9 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 		ret = ep_id_accept(&ep->id, NULL, &param, &ece, NULL, NULL);
 	else
 		ret = ep_id_connect(&ep->id, NULL, &param, &ece);
+	/* If the peer has taken the request back, the CM has nothing to accept. */
+	if (accept && ret == -EINVAL && ep->id.request)
+		ret = READ_ONCE(ep->status) ?: ret;
 	if (ret == -ERESTARTSYS)
 		ret = -EINTR;
 	if (accept || !ret || ret == -EINVAL || ret == -EINTR)
@@ -229,6 +232,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_connect);
  * Return: 0, or
  * * -EINVAL: no request, or one that has been answered; no QP; bad parameters
  * * -ETIMEDOUT: the peer does not answer
+ * * rdma_ep_status(): the peer has taken its request back
  * * others as for rdma_ep_connect()
  */
 int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,

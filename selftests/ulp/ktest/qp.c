@@ -145,7 +145,7 @@ static void kt_request_no_memory(struct kt *t)
 	kt_expect_call(t, connect, KT_CALL_MS, 0);
 }
 
-/* The client is destroyed before the server creates the QP of its request. */
+/* The client is destroyed before the server accepts, or creates the QP of, its request. */
 static void kt_request_withdrawn(struct kt *t)
 {
 	struct rdma_ep_qp_attr qp = kt_qp();
@@ -154,10 +154,11 @@ static void kt_request_withdrawn(struct kt *t)
 	kt_not_on_iwarp(t, "iWARP's QP is created without the CM");
 	kt_pair_listen(t, &p, NULL);
 	kt_pair_request(t, &p);
-	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.server));
 	kt_destroy(t, p.client);
 	kt_expect_call(t, p.connect, KT_PROMPT_MS, -ESHUTDOWN);
 	kt_expect(t, kt_wait_for(rdma_ep_status(p.server), KT_CALL_MS));
+	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_accept(p.server, NULL, KT_CALL_MS));
+	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.server));
 	kt_expect_eq(t, -ENOTCONN, rdma_ep_create_qp(p.server, &qp));
 }
 
