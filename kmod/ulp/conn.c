@@ -141,7 +141,7 @@ static int ulp_set_param(const struct rdma_ep *ep,
 
 	if (given) {
 		*param = *given;
-		return param->private_data_len && !param->private_data ?
+		return param->private_data_len && IS_ERR_OR_NULL(param->private_data) ?
 		       -EINVAL : 0;
 	}
 	memset(param, 0, sizeof(*param));
@@ -170,7 +170,7 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 	ret = ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
-	ret = ep->ibdev ? ulp_set_param(ep, given, &param, accept) : -EINVAL;
+	ret = ep->ibdev && !IS_ERR(given) ? ulp_set_param(ep, given, &param, accept) : -EINVAL;
 	if (ret)
 		return ulp_end(ep, ret);
 	if (accept)
@@ -266,7 +266,7 @@ int rdma_ep_reject(struct rdma_ep *ep, const void *data, u8 len)
 	if (ret)
 		return ret;
 	ret = -EINVAL;
-	if (ep->id.request && (data || !len))
+	if (ep->id.request && (!len || !IS_ERR_OR_NULL(data)))
 		ret = ep_id_reject(&ep->id, data, len, IB_CM_REJ_CONSUMER_DEFINED);
 	return ulp_end(ep, ret);
 }

@@ -327,7 +327,8 @@ EXPORT_SYMBOL_GPL(rdma_ep_path);
 int rdma_ep_gids(struct rdma_ep *ep, union ib_gid *sgid, union ib_gid *dgid)
 {
 	CLASS(ulp_call, call)(ep, _RET_IP_);
-	int ret = PTR_ERR_OR_ZERO(call) ?: ulp_begin(ep, ep_id_begin_bound);
+	int ret = PTR_ERR_OR_ZERO(call) ?: IS_ERR(sgid) || IS_ERR(dgid) ? -EINVAL :
+		  ulp_begin(ep, ep_id_begin_bound);
 
 	if (ret)
 		return ret;

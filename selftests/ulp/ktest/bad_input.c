@@ -70,9 +70,14 @@ static void kt_bad_arguments(struct kt *t)
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	struct rdma_ep_qp_attr qp, good = kt_qp();
 	void *err = ERR_PTR(-ENOMEM);
+	struct rdma_conn_param param = { .private_data = err, .private_data_len = 1 };
 	struct kt_pair p;
 
 	kt_pair_client(t, &p, NULL);
+	kt_expect_eq(t, -EINVAL, rdma_ep_connect(p.client, err, 0));
+	kt_expect_eq(t, -EINVAL, rdma_ep_connect(p.client, &param, 0));
+	kt_expect_eq(t, -EINVAL, rdma_ep_gids(p.client, err, NULL));
+	kt_expect_eq(t, -EINVAL, rdma_ep_gids(p.client, NULL, err));
 	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
 	kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(p.client, NULL));
 	kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(p.client, err));
@@ -100,6 +105,12 @@ static void kt_bad_arguments(struct kt *t)
 	kt_expect(t, rdma_ep_create_qp(p.client, &qp) < 0);
 	kt_expect_ptr(t, NULL, rdma_ep_qp(p.client));
 	kt_expect_eq(t, 0, rdma_ep_create_qp(p.client, &good));
+
+	kt_pair_request(t, &p);
+	kt_expect_eq(t, -EINVAL, rdma_ep_reject(p.server, err, 1));
+	kt_expect_eq(t, -EINVAL, rdma_ep_accept(p.server, err, 0));
+	kt_expect_eq(t, -EINVAL, rdma_ep_accept(p.server, &param, 0));
+	kt_pair_accept(t, &p);
 }
 
 /* Neither sends nor receives, with each kind of CQ */
