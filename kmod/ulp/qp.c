@@ -197,14 +197,17 @@ static int ulp_qp_init_attr(struct rdma_ep *ep,
 			    const struct ib_qp_init_attr *given,
 			    struct ib_qp_init_attr *init)
 {
-	const u32 max_wr = ep->ibdev->attrs.max_qp_wr - ULP_DRAIN_WR;
+	const struct ib_device_attr *attrs = &ep->ibdev->attrs;
+	const u32 max_wr = attrs->max_qp_wr - ULP_DRAIN_WR;
 
 	*init = *given;
-	if (init->cap.max_send_wr > max_wr || init->cap.max_recv_wr > max_wr)
-		return -EINVAL;
 	init->srq = given->srq ?: ulp_ibsrq(ep);
 	if (IS_ERR(init->srq) ||
 	    (init->srq && init->srq->device != ep->ibdev))
+		return -EINVAL;
+	/* With an SRQ, that of receives is the depth of the CQ. */
+	if (init->cap.max_send_wr > max_wr ||
+	    init->cap.max_recv_wr > (init->srq ? attrs->max_cqe : max_wr))
 		return -EINVAL;
 	/* No queue at all, whichever CQs it would have */
 	if (!init->srq && !init->cap.max_recv_wr && !init->cap.max_send_wr &&

@@ -287,6 +287,30 @@ static void kt_srq_of_another(struct kt *t)
 	kt_expect_eq(t, 0, rdma_ep_destroy_srq(a));
 }
 
+/* An SRQ may be deeper than any QP's own queue; then the CQ is as deep. */
+static void kt_srq_deep(struct kt *t)
+{
+	struct ib_srq_init_attr attr = kt_srq_attr();
+	struct rdma_ep_qp_attr qp = kt_qp();
+	const struct ib_device_attr *dev;
+	struct rdma_ep *a, *b;
+
+	kt_srq_two(t, &a, &b);
+	dev = &rdma_ep_device(a)->attrs;
+	if (dev->max_srq_wr <= dev->max_qp_wr) {
+		kt_skip(t, "the device has no SRQs deeper than QPs");
+		return;
+	}
+	attr.attr.max_wr = dev->max_qp_wr;
+	kt_expect_eq(t, 0, rdma_ep_create_srq(a, NULL, &attr));
+	qp.init.srq = rdma_ep_srq(a);
+	qp.init.cap.max_recv_wr = UINT_MAX;
+	kt_expect_eq(t, -EINVAL, rdma_ep_create_qp(b, &qp));
+	qp.init.cap.max_recv_wr = attr.attr.max_wr;
+	kt_assert_eq(t, 0, rdma_ep_create_qp(b, &qp));
+	kt_expect(t, rdma_ep_recv_cq(b)->cqe >= attr.attr.max_wr + KT_WRS);
+}
+
 /* Creating a QP with another endpoint's SRQ leaves its attributes as requested. */
 static void kt_srq_attr_again(struct kt *t)
 {
@@ -383,6 +407,7 @@ const struct kt_test kt_srq_tests[] = {
 	{ "srq_replies_of_handlers", kt_srq_replies },
 	{ "srq_room_in_cq", kt_srq_room },
 	{ "srq_of_another", kt_srq_of_another },
+	{ "srq_deeper_than_qps", kt_srq_deep },
 	{ "srq_attr_again", kt_srq_attr_again },
 	{ "srq_handler_ends", kt_srq_handler_ends },
 	{}
