@@ -266,7 +266,7 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 	init.send_cq = qp->send_cq;
 	init.recv_cq = qp->recv_cq;
 	/* With an SRQ the send queue is drained for both. */
-	if (wanted.max_send_wr || init.srq)
+	if (wanted.max_send_wr || wanted.max_rdma_ctxs || init.srq)
 		init.cap.max_send_wr += ULP_DRAIN_WR;
 	if (init.srq) {
 		init.cap.max_recv_wr = 0;

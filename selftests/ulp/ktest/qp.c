@@ -275,21 +275,32 @@ static void kt_flushed_disconnect(struct kt *t)
 	kt_expect_eq(t, IB_WC_WR_FLUSH_ERR, io->wr[0].status);
 }
 
-/* The CQ has room for the requests that rdma_rw adds to the send queue. */
+/* One less than a power of 2: rxe grants exactly as many. */
+#define KT_CTXS	(4 * KT_WRS - 1)
+
+/*
+ * The CQ has room for the requests that rdma_rw adds to the send queue, and the queue for the one
+ * that drains it, also if rdma_rw's are the only ones.
+ */
 static void kt_rw_contexts(struct kt *t)
 {
-	struct rdma_ep_qp_attr qp = kt_qp();
 	struct ib_qp_init_attr init = {};
+	struct rdma_ep_qp_attr qp;
 	struct ib_qp_attr attr = {};
 	struct kt_pair p;
+	u32 send;
 
 	kt_pair_client(t, &p, NULL);
-	kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
-	qp.init.cap.max_rdma_ctxs = 4 * KT_WRS;
-	kt_assert_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
-	kt_assert_eq(t, 0, ib_query_qp(rdma_ep_qp(p.client), &attr, IB_QP_CAP, &init));
-	kt_expect(t, attr.cap.max_send_wr >= 4 * KT_WRS);
-	kt_expect(t, rdma_ep_send_cq(p.client)->cqe >= attr.cap.max_send_wr);
+	for (send = 0; send <= KT_WRS; send += KT_WRS) {
+		kt_expect_eq(t, 0, rdma_ep_destroy_qp(p.client));
+		qp = kt_qp();
+		qp.init.cap.max_send_wr = send;
+		qp.init.cap.max_rdma_ctxs = KT_CTXS;
+		kt_assert_eq(t, 0, rdma_ep_create_qp(p.client, &qp));
+		kt_assert_eq(t, 0, ib_query_qp(rdma_ep_qp(p.client), &attr, IB_QP_CAP, &init));
+		kt_expect(t, attr.cap.max_send_wr > send + KT_CTXS);
+		kt_expect(t, rdma_ep_send_cq(p.client)->cqe >= attr.cap.max_send_wr);
+	}
 }
 
 const struct kt_test kt_qp_tests[] = {
