@@ -47,8 +47,10 @@ int rdma_ep_listen(struct rdma_ep *ep, int backlog)
 		return PTR_ERR(call);
 	if (backlog < 1)
 		return -EINVAL;
+	/* To rdma_cm, an id that could not be resolved is as good as a bound one. */
 	return ulp_begin(ep, ep_id_begin) ?:
-	       ulp_end(ep, ep_id_listen(&ep->id, min(backlog, EP_MAX_BACKLOG)));
+	       ulp_end(ep, !ep->passive ? -EINVAL :
+			   ep_id_listen(&ep->id, min(backlog, EP_MAX_BACKLOG)));
 }
 EXPORT_SYMBOL_GPL(rdma_ep_listen);
 

@@ -396,6 +396,7 @@ static int ulp_ep_setup(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 	bool later = !attr->dst || (attr->flags & RDMA_EP_ASYNC);
 	int ret;
 
+	ep->passive = !attr->dst;
 	ep->resolve_ms = attr->timeout_ms ?: ULP_TIMEOUT_MS;
 	ep->tos = attr->tos;
 	ep->ack_timeout = attr->ack_timeout;

@@ -138,6 +138,7 @@ struct rdma_ep {
 	struct ib_device *ibdev;	/* dev's while it is held, or NULL */
 	u32 port;
 	enum ib_qp_type qp_type;	/* of the id */
+	bool passive;			/* made to listen */
 	const char *caller;		/* module that made it */
 	void *context;			/* the consumer's */
 	unsigned long flags;		/* ULP_EP_* */

@@ -207,6 +207,13 @@ static void kt_async_fails(struct kt *t)
 	kt_expect_eq(t, -EINVAL, event->status);
 	rdma_ep_ack_event(event);
 	kt_expect_eq(t, -EINVAL, rdma_ep_status(ep));
+
+	/* Without a neighbour it is bound, but does not become a listener. */
+	dst = kt_sa("10.42.0.77", KT_PORT);
+	attr.timeout_ms = KT_WAITS_MS;
+	ep = kt_own(t, rdma_ep_create(&attr));
+	kt_expect_eq(t, -ETIMEDOUT, kt_status_of(t, ch, RDMA_CM_EVENT_ADDR_ERROR));
+	kt_expect_eq(t, -EINVAL, rdma_ep_listen(ep, 1));
 }
 
 /* Aborting an endpoint during resolution: the event of the end is the last one. */
