@@ -24,16 +24,17 @@
 /**
  * DOC: Conventions
  *
- * Contexts: the accessors (those from rdma_ep_device() to rdma_ep_peer_addr()),
- * rdma_ep_abort() and rdma_ep_on_end() can be called in any context. Every other function may
- * sleep and is called in process context, without locks that a callback or a completion
- * handler takes. Calls that would wait for themselves are refused with -EDEADLK and a warning
- * that names the caller, and change nothing:
+ * Contexts: the accessors (those from rdma_ep_device() to rdma_ep_consumer_reject()),
+ * rdma_ep_abort(), rdma_ep_on_end(), rdma_ep_try_slots() and rdma_ep_put_slots() can be called
+ * in any context, rdma_ep_ack_event() in any but interrupts. Every other function may sleep
+ * and is called in process context, without locks that a callback or a completion handler
+ * takes. Those that would wait for themselves are refused with -EDEADLK and a warning that
+ * names the caller, and change nothing:
  *
- * * all calls from interrupts, and from the handlers of asynchronous QP and SRQ events
+ * * all of them from interrupts, and from the handlers of asynchronous QP and SRQ events
  * * rdma_ep_destroy() and rdma_ep_migrate() of an endpoint from its own event callback
  *   (&struct rdma_ep_channel), and from its &rdma_ep_end_fn
- * * calls on an endpoint from a completion handler that its own CQ runs in a work queue
+ * * all of them on an endpoint from a completion handler that its own CQ runs in a work queue
  *
  * Errors: functions return 0 or a negative errno, or an ERR_PTR. These can come
  * from any of them and are not repeated below:
