@@ -68,7 +68,7 @@
  * Device removal: endpoints on the device get %RDMA_CM_EVENT_DEVICE_REMOVAL, once,
  * on their channel; a task that waits in a call on one gets -ENODEV, and so do later
  * calls but rdma_ep_destroy(), rdma_ep_destroy_qp(), rdma_ep_destroy_srq(), rdma_ep_drain(),
- * rdma_ep_migrate() and the accessors. The objects stay usable until
+ * rdma_ep_migrate(), rdma_ep_leave() and the accessors. The objects stay usable until
  * the endpoint is destroyed, which the removal waits for: protocols must do so
  * without waiting for a peer. An endpoint that is going to be idle learns of it by the flush
  * of a receive, by rdma_ep_on_end(), or by a channel. Only listeners on a wildcard address do not

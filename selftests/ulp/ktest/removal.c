@@ -119,6 +119,28 @@ static void kt_removed_connected(struct kt *t)
 	kt_expect_call(t, removal, KT_REMOVAL_MS, 0);
 }
 
+/* An unconnected endpoint can leave its group, but joins no other one. */
+static void kt_removed_ud(struct kt *t)
+{
+	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0), group = kt_sa("239.1.2.3", 0);
+	struct rdma_ep *ep;
+	struct kt_call *removal;
+
+	kt_not_on_iwarp(t, "iWARP has no UD");
+	kt_second_device(t);
+	ep = kt_passive(t, &(struct kt_setup) { .addr = &addr, .ps = RDMA_PS_UDP });
+	kt_expect_eq(t, 0, rdma_ep_join(ep, kt_ptr(&group), true, KT_CALL_MS));
+	removal = kt_remove(t, "del");
+	kt_expect_removal(t, ep);
+	kt_expect_dead(t, ep);
+	kt_expect_eq(t, 0, rdma_ep_leave(ep, kt_ptr(&group)));
+	kt_expect_eq(t, -EINVAL, rdma_ep_leave(ep, kt_ptr(&group)));
+	kt_expect_eq(t, -ENODEV, rdma_ep_join(ep, kt_ptr(&group), true, 0));
+	kt_expect_waits(t, removal);
+	kt_destroy(t, ep);
+	kt_expect_call(t, removal, KT_REMOVAL_MS, 0);
+}
+
 /* A client waits for a server that has not answered. */
 static void kt_removed_half_open(struct kt *t)
 {
@@ -293,6 +315,7 @@ const struct kt_test kt_removal_tests[] = {
 	{ "removed_under_create", kt_removed_under, .arg = KT_WAIT_CREATE },
 	{ "removed_connected", kt_removed_connected },
 	{ "removed_connected_netdev", kt_removed_connected, .arg = true },
+	{ "removed_unconnected", kt_removed_ud },
 	{ "removed_half_open", kt_removed_half_open },
 	{ "removed_queued_request", kt_removed_queued },
 	{ "removed_callback", kt_removed_callback },
