@@ -313,7 +313,7 @@ enum ibv_qp_state lib_qp_state_as(struct ibv_qp *qp, enum ibv_qp_state expected)
 		usleep(1000);
 		state = lib_qp_state(qp);
 	}
-	return !iwarp || state == IBV_QPS_RTS ? state : expected;
+	return iwarp && expected != IBV_QPS_RTS && state != IBV_QPS_RTS ? expected : state;
 }
 
 struct ibv_qp_init_attr lib_qp_attr(void)
