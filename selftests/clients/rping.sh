@@ -84,7 +84,7 @@ persistent_case()
 	for i in "${clients[@]}"; do
 		start "${pair#*:}" "$i" rping -c -a "$RDMA_ADDR" -p "$PORT" \
 			-C $((3 * PINGS)) -v -V -S 4096
-		wait_for 30 pinging "$i" || problem "$i: no pings"
+		wait_for 30 pinging "$i" || no_progress "$i: no pings"
 		expect_stack "$i" "${pair#*:}"
 		kill -STOP "${pids[$i]}"
 	done

@@ -37,7 +37,7 @@ kill_case()
 	server "${pair%:*}" rping -s -a "$RDMA_ADDR" -p "$PORT" -v -S $size "$@"
 	start "${pair#*:}" client rping -c -a "$RDMA_ADDR" -p "$PORT" -v \
 		-S $size -C $FOREVER
-	wait_for 30 pings_flow client || problem "no pings before the kill"
+	wait_for 30 pings_flow client || no_progress "no pings before the kill"
 	expect_stack client "${pair#*:}"
 	kill -KILL "${pids[$victim]}"
 	finish "$victim" 15

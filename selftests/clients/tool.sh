@@ -64,7 +64,7 @@ rdma-ep status --json --pid "${pids[client]}" > "$WORK/c2.json"
 for key in sends send_bytes receives receive_bytes completions; do
 	(($(json "${s}['$key']" < "$WORK/c2.json") >
 	  $(json "${s}['$key']" < "$WORK/c.json"))) ||
-		problem "$key does not grow"
+		no_progress "$key does not grow"
 done
 rdma-ep status | grep -Eq "^[0-9]+ +${pids[client]} +rping +root" ||
 	problem "text has no line of the client"
@@ -74,7 +74,7 @@ timeout 4 rdma-ep status --watch 0.5 > "$WORK/watch"
 (($(grep -c '^SESSION.*sends/s' "$WORK/watch") >= 2)) ||
 	problem "--watch does not repeat"
 awk -v pid="${pids[client]}" '$2 == pid && $8 > 0 { n++ } END { exit !n }' \
-	"$WORK/watch" || problem "--watch shows no sends for a second"
+	"$WORK/watch" || no_progress "--watch shows no sends for a second"
 # A user who may not look into a process does not get its session.
 "${NOBODY[@]}" rdma-ep status --json > "$WORK/nobody.json"
 expect "of nobody" "$(json 'len(j["sessions"]), j["complete"]' < "$WORK/nobody.json")" \

@@ -141,7 +141,7 @@ wait_ready()
 {
 	wait_for 60 ready_or_gone "$1"
 	says "$1" ready ||
-		problem "round ${round:-0}: $1 is not ready: $(tail -n 3 "$WORK/$1.out" "$WORK/$1.err" | tr '\n' ' ')"
+		no_progress "round ${round:-0}: $1 is not ready: $(tail -n 3 "$WORK/$1.out" "$WORK/$1.err" | tr '\n' ' ')"
 }
 
 # ready_or_early NAME ONE_IN PAUSE-MS: returns before it is ready, once in ONE_IN times, or at a
