@@ -16,11 +16,15 @@ new_baseline()
 	baseline=$(held)
 }
 
-has_gids()
+# (iWARP has no GID of an IP address.)
+is_usable()
 {
-	local gids=/sys/class/infiniband/$1/ports/1/gids
-	grep -q 'ffff:0a2b:0001' "$gids"/* 2>/dev/null &&
-		grep -q '^fd43:' "$gids"/*
+	local port=/sys/class/infiniband/$1/ports/1
+	if [[ $DEVICE == siw ]]; then
+		grep -q ACTIVE "$port/state"
+	else
+		grep -q 'ffff:0a2b:0001' "$port/gids"/* && grep -q '^fd43:' "$port/gids"/*
+	fi 2>/dev/null
 }
 
 # ---- one listener
@@ -34,8 +38,8 @@ second_device()
 	ip link set veth2 up &&
 	ip addr add 10.43.0.1/24 dev veth2 &&
 	ip -6 addr add fd43::1/64 dev veth2 nodad &&
-	rdma link add second type rxe netdev veth2 &&
-	wait_for 20 has_gids second
+	rdma link add second type "$DEVICE" netdev veth2 &&
+	wait_for 20 is_usable second
 }
 
 remove_second_device()
@@ -46,14 +50,15 @@ remove_second_device()
 
 pinging()
 {
-	grep -q '^ping data' "$WORK/$1.out" || stopped "$1"
+	grep -q '^ping data' "$WORK/$1.out" || stopped_or_stuck "$1"
 }
 
-# connected_on DEVICE: it has the QPs of both sides
+# connected_on DEVICE: it has the QPs of both sides. (siw of Linux 6.1 reports no state.)
 connected_on()
 {
-	local n
-	n=$(rdma resource show qp link "$1" | grep -c 'type RC state RTS')
+	local n state=RTS
+	[[ $DEVICE != siw || $(uname -r) != 6.1.* ]] || state=
+	n=$(rdma resource show qp link "$1" | grep -c "type RC state $state")
 	((n == 2)) || problem "$n connected QPs on $1, not 2"
 }
 
@@ -69,7 +74,7 @@ wildcard_case()
 		name=${clients[i]}
 		start "${pair#*:}" "$name" rping -c -a "${to[i]}" -p "$PORT" \
 			-C $LONG -S 4096 -v -V
-		wait_for 30 pinging "$name" || problem "$name: no pings"
+		wait_for 30 pinging "$name" || no_progress "$name: no pings"
 		kill -STOP "${pids[$name]}"
 	done
 	connected_on "$RDMA_DEV"
@@ -86,18 +91,13 @@ wildcard_case()
 	end
 }
 
-if [[ $DEVICE == rxe ]]; then
-	second_device || { echo "no second device"; exit 1; }
-	new_baseline
-	for pair in "${PAIRS[@]}"; do
-		wildcard_case "$pair" 0.0.0.0 "$RDMA_ADDR" 10.43.0.1
-		wildcard_case "$pair" :: "$RDMA_ADDR6" fd43::1
-	done
-	remove_second_device
-else
-	skip "a listener on two devices" \
-		"$DEVICE can not bind the port of a wildcard address twice"
-fi
+second_device || { echo "no second device"; exit 1; }
+new_baseline
+for pair in "${PAIRS[@]}"; do
+	wildcard_case "$pair" 0.0.0.0 "$RDMA_ADDR" 10.43.0.1
+	wildcard_case "$pair" :: "$RDMA_ADDR6" fd43::1
+done
+remove_second_device
 
 # ---- two namespaces
 
