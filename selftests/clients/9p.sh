@@ -15,10 +15,16 @@ RELAY=$(cd "$(dirname "$0")/.." && pwd)/p9_relay
 TREE=$(dirname "$RELAY")/clients
 DIOD=$(PATH=$PATH:/usr/sbin type -p diod)
 
-if [[ -n ${STOCK:-} || ! $DIOD ]] || ! modprobe -a 9p 9pnet_rdma_ep 2>/dev/null; then
+if [[ -n ${STOCK:-} || ! $DIOD ]] || ! modprobe 9p 2>/dev/null; then
 	skip "9P" "no diod, or no 9P in this kernel"
 	finish_tests
 fi
+modprobe 9pnet_rdma_ep 2>"$WORK/modprobe" || {
+	begin "modprobe 9pnet_rdma_ep"
+	problem "$(<"$WORK/modprobe")"
+	end
+	finish_tests
+}
 # With the reference of the module
 baseline=$(held)
 

@@ -16,7 +16,6 @@ IQN=iqn.2026-01.org.example:disk
 target_up()
 {
 	local group=$TARGET/iscsi/$IQN/tpgt_1 disk=$TARGET/core/rd_mcp_0/disk
-	modprobe -a configfs target_core_mod iscsi_target_mod ib_isert || return
 	mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
 	mkdir -p "$TARGET/iscsi" "$disk" && echo rd_pages=1024 > "$disk/control" &&
 	echo 1 > "$disk/enable" &&
@@ -49,13 +48,19 @@ target_down()
 	skip "iSER" "the target listens on the port with TCP, which siw needs for itself"
 	finish_tests
 }
-new_port
-PORT_OF_TARGET=$PORT
-target_up || {
+modprobe -a configfs target_core_mod iscsi_target_mod ib_isert || {
 	skip "iSER" "this kernel has no target for it"
 	finish_tests
 }
+new_port
+PORT_OF_TARGET=$PORT
 trap 'PORT=$PORT_OF_TARGET; target_down' EXIT
+target_up 2>"$WORK/target" || {
+	begin "the kernel's target"
+	problem "it does not begin: $(<"$WORK/target")"
+	end
+	finish_tests
+}
 URL=iser://$RDMA_ADDR:$PORT_OF_TARGET/$IQN/0
 # The first connection creates the CQs of the target's end.
 iscsi-inq "$URL" > /dev/null

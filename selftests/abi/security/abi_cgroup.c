@@ -9,19 +9,16 @@
 #define CGROUPS	"/tmp/rdma_ep.cgroups"
 #define CGROUP	CGROUPS "/limited"
 
-/* Limits the objects of the device under test. */
+/* The device under test */
+static struct rdma_ep_device_info device;
+
+/* Limits its objects. */
 static int limit_objects(const char *limit)
 {
-	struct rdma_ep_device_info info = {};
 	char text[128];
-	struct abi s;
-	int ret;
 
-	ret = abi_open(&s) ?: abi_device_info(&s, &info);
-	snprintf(text, sizeof(text), "%.64s hca_object=%s", info.name, limit);
-	ret = ret ?: abi_put(CGROUP "/rdma.max", text);
-	abi_close(&s);
-	return ret;
+	snprintf(text, sizeof(text), "%.64s hca_object=%s", device.name, limit);
+	return abi_put(CGROUP "/rdma.max", text);
 }
 
 /* The sum of a key over all devices in a file of the cgroup; -1: no such file */
@@ -53,6 +50,11 @@ FIXTURE(cgroup) {
 
 FIXTURE_SETUP(cgroup)
 {
+	struct abi s;
+
+	OK(abi_open(&s));
+	OK(abi_device_info(&s, &device));
+	abi_close(&s);
 	mkdir(CGROUPS, 0700);
 	SKIP_IF(mount("none", CGROUPS, "cgroup2", 0, NULL), "cannot mount cgroup2");
 	abi_put(CGROUPS "/cgroup.subtree_control", "+rdma");
