@@ -159,9 +159,11 @@ end
 # The tasks of the load end with an error, and none waits.
 load()
 {
+	rm -f "$FILES/load"
 	start stock load bash -c "while dd if=/dev/zero of='$MNT/ours/load' bs=64k count=20 \
 		conv=fsync 2>/dev/null; do :; done"
 	nap 2
+	{ wait_for 20 test -s "$FILES/load" && running load; } || problem "no load"
 }
 
 # Messages of this size have 4 receives.
