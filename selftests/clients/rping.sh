@@ -42,14 +42,25 @@ expect_client_ended()
 	fi
 }
 
+# rdma-core's version; the name of the library's file ends with it
+rdma_core_version()
+{
+	local file
+	file=$(readlink -f "$(ldconfig -p | awk '$1 == "librdmacm.so.1" { print $NF; exit }')")
+	[[ $file =~ \.so\.1\.[0-9]+\.([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
+}
+RDMA_CORE=$(rdma_core_version)
+
 # From rdma-core 59 on, poll(2) announces an event to rping's thread, rdma_destroy_id(3) in main()
 # drops the event, the thread waits forever for another one, and main() waits for the thread, on any
 # stack. (The thread for completions, which starts before the pings, has ended by then.)
 waits_for_dropped_event()
 {
-	local tasks=("/proc/${pids[$1]}/task/"*)
-	((${#tasks[@]} == 2)) && grep -q 'ping data' "$WORK/$1.out" &&
-		grep -qsE '(uep_read|ucma_get_event)\+' "${tasks[@]/%//stack}"
+	local dir=/proc/${pids[$1]}/task tasks
+	tasks=("$dir"/*)
+	((${RDMA_CORE:-0} >= 59 && ${#tasks[@]} == 2)) && grep -q 'ping data' "$WORK/$1.out" &&
+		grep -qs futex "$dir/${pids[$1]}/stack" &&
+		grep -qsE '\<(uep_queue_read(_all)?|ucma_get_event)\+' "${tasks[@]/%//stack}"
 }
 
 ended_or_waits()
