@@ -2,8 +2,8 @@
 /*
  * Rules of the administrator: devices that only some tasks may use, and the grammar.
  *
- * The tests fail if a task opens a closed device, gets its attributes or listens on it, and if
- * only a part of the rules takes effect.
+ * The tests fail if a task opens a closed device, gets its attributes, or listens, connects or
+ * joins on it, and if only a part of the rules takes effect.
  */
 #include <linux/capability.h>
 
@@ -54,6 +54,11 @@ static int closed(void *arg)
 	CHECK(10, abi_tcp_id(&s, channel, 0, &id) == 0);
 	CHECK(11, abi_resolve(&s, channel, id, &old->addr) == 0);
 	CHECK(14, ABI_ID_CMD(&s, RESOLVE_ROUTE, id, 1000) == -EACCES);
+	CHECK(15, abi_connect(&s, id, 0) == -EACCES);
+	if (!s.iwarp) {
+		CHECK(16, abi_ud_id(&s, channel, 0, &id) == 0);
+		CHECK(17, abi_join(&s, id, 1, 0, &id) == -EACCES);
+	}
 	abi_own_ep(&s, 4732, &e);
 	CHECK(12, ABI(s.fd, CREATE_EP, &e) == -EACCES);
 	/* In a passed session the device cannot be opened, either. */
