@@ -234,6 +234,8 @@ TEST_F_TIMEOUT(gone, files_closed_under_commands, 120)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	TH_LOG("%u rounds with a session, %u without", c.good, c.closed);
+	EXPECT_LT(0, c.good);
+	EXPECT_LT(0, c.closed);
 	close(c.fd);
 	close(c.s.fd);
 	EXPECT_EQ(0, abi_idle());
