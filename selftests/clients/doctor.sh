@@ -152,6 +152,7 @@ finds route ok "the route to 203.0.113.1 uses doc_ib" ""
 finds mtu ok "takes packets of 1500 bytes" ""
 ip link del doc_ib
 doctor "$RDMA_ADDR"
+finds route ok "the route to $RDMA_ADDR uses $RDMA_NETDEV" ""
 doctor 10.42.0.99
 finds route ok "the route to 10.42.0.99 uses $RDMA_NETDEV" ""
 doctor nothing.invalid
