@@ -239,6 +239,43 @@ killed_build()
 	source_build "$1" "$CACHE/log" true
 }
 
+# made_up_guest DIR RESULT: the files of a cell whose guest has run the test "one"
+made_up_guest()
+{
+	local guest=$1/guests/1 test=$1/queue/one
+	mkdir -p "$guest" "$test"
+	echo "one 5" > "$1/tests"
+	echo one > "$test/name"
+	echo "ok 1 a" > "$test/out"
+	echo 0 > "$test/rc"
+	echo 0 > "$guest/status"
+	: > "$guest/console.log"
+	case $2 in
+	fail)	echo "not ok 1 a" > "$test/out" ;;
+	panic)	echo "Kernel panic - not syncing: x" > "$guest/console.log"
+		rm "$test/rc" "$guest/status" ;;
+	esac
+	echo "1..1" >> "$test/out"
+}
+
+# made_up_cell RESULT...: the end of a cell whose guests have these results, the second and third
+# those of repetitions. Prints the number of repetitions, the row's tests that passed, failed, were
+# skipped and were flaky, and the status of the table.
+made_up_cell()
+{
+	local KVER=6 EXTRAS='' INITRAMFS='' KERNEL_ROOT='' STAGE='' TREE='' VMLINUZ=''
+	local turns=("$@") dir=$CACHE/cell status=0
+	accel() { :; }
+	cell_guest() { made_up_guest "$1" "${turns[${1##*-}]}"; }
+	rm -rf "$dir"
+	cell_settings "$dir"
+	made_up_guest "$dir" "$1"
+	cmd_cell_end "$dir" 2>/dev/null
+	matrix_table "$dir/row" /dev/null > /dev/null || status=$?
+	echo "$(find "$dir" -name 'again-*' | wc -l) again," \
+		"counts $(cut -f 5-8 "$dir/row" | tr '\t' ' '), status $status"
+}
+
 "$@"
 END
 
@@ -326,6 +363,21 @@ packages "a skip" $'ok 1 a\nok 2 b # SKIP no such thing\n1..2' "1 passed, 0 fail
 packages "skips only" $'ok 1 a # skip no such thing\n1..1' "0 passed, 0 failed, 1 skipped" 1
 packages "a skip without a reason" $'ok 1 a\nok 2 b # SKIP\r\n1..2' "1 passed, 1 failed, 0 skipped" 1
 packages "a failure" $'ok 1 a\nnot ok 2 b\n1..2' "1 passed, 1 failed, 0 skipped" 1
+
+# ---- the end of a cell
+
+# cell NAME TEXT RESULT...: TEXT is the output of made_up_cell()
+cell()
+{
+	in_rig made_up_cell "${@:3}" 2>&1 | diff <(echo "$2") - > "$WORK/bad"
+	result "a cell: $1" "$WORK/bad"
+}
+
+cell "its test passes" "0 again, counts 1 0 0 0, status 0" pass
+cell "its test fails once" "1 again, counts 1 0 0 1, status 0" fail pass
+cell "its test fails twice" "2 again, counts 1 0 0 1, status 0" fail fail pass
+cell "its test fails always" "2 again, counts 0 1 0 0, status 1" fail fail fail
+cell "the kernel panics in a repetition" "1 again, counts 0 1 0 0, status 1" fail panic pass
 
 # ---- make check: the checks of the checkout count. A made-up checkout, of which no cell begins
 
