@@ -379,7 +379,7 @@ cell "its test fails twice" "2 again, counts 1 0 0 1, status 0" fail fail pass
 cell "its test fails always" "2 again, counts 0 1 0 0, status 1" fail fail fail
 cell "the kernel panics in a repetition" "1 again, counts 0 1 0 0, status 1" fail panic pass
 
-# ---- make check: the checks of the checkout count. A made-up checkout, of which no cell begins
+# ---- make check: a made-up checkout, whose cells begin with the function $BEGIN
 
 vm=$WORK/checkout/selftests/vm
 mkdir -p "$WORK/checkout/selftests/tree"
@@ -389,11 +389,23 @@ cat >> "$vm/deb.sh" <<'END'
 need_root() { :; }
 host_packages() { :; }
 cache_kept() { :; }
-cmd_cell_begin() { cell_skip "$1" "no guest here"; }
+accel() { :; }
+cmd_cell_begin() { "${BEGIN:-begin_skip}" "$1"; }
+begin_skip() { cell_skip "$1" "no guest here"; }
+
+# A cell with a test, whose guests have no place for their directories
+begin_no_guests()
+{
+	KVER=6 EXTRAS='' INITRAMFS='' KERNEL_ROOT='' STAGE='' TREE='' VMLINUZ=''
+	cell_settings "$1"
+	echo "one 5" | tee "$1/tests" > "$1/queue/tests"
+	rm -r "$1/guests"
+	touch "$1/guests"
+}
 END
 echo 'echo "ok 1 a"; echo "1..1"' > "$WORK/checkout/selftests/tree/rig.sh"
 
-# make_check NAME WORDS PATTERN STATUS [ASSIGNMENT]: the output of "make check" if words.sh prints
+# make_check NAME WORDS PATTERN STATUS [ASSIGNMENT...]: the output of "make check" if words.sh prints
 # WORDS matches the pattern
 make_check()
 {
@@ -401,7 +413,7 @@ make_check()
 	echo "$2" > "$WORK/words"
 	echo "cat '$WORK/words'" > "$WORK/checkout/selftests/tree/words.sh"
 	env -u SUITE -u DEVICE -u KERNEL -u TESTS -u CELLS -u MATRIX -u RESULTS -u MATRIX_SECONDS \
-		CACHE="$WORK/cache" "${@:5}" "$vm/rig" matrix > "$WORK/said" 2>&1 || status=$?
+		CACHE="$WORK/cache" "${@:5}" timeout 60 "$vm/rig" matrix > "$WORK/said" 2>&1 || status=$?
 	{
 		[[ $status == "$4" ]] || echo "status $status"
 		grep -qE "$3" "$WORK/said" || echo "no line \"$3\""
@@ -415,5 +427,7 @@ make_check "the checks of the checkout pass" $'ok 1 b\nok 2 c # SKIP d\n1..2' \
 	"^2 passed, 0 failed, $((cells + 1)) skipped\$" 0
 make_check "one of them fails" $'ok 1 b\nnot ok 2 c\n1..2' '^checkout/host: FAILED: words.sh: c$' 1
 make_check "some cells only" 'not ok 1 b' '^0 passed, 0 failed, [0-9]+ skipped$' 1 CELLS='trixie/*'
+make_check "the guests of a cell cannot begin" "" '^trixie/rxe.*: FAILED: one: not run$' 1 \
+	CELLS='trixie/rxe' BEGIN=begin_no_guests
 
 finish_checks

@@ -43,23 +43,17 @@ cell_left()
 	echo "$left"
 }
 
-# cell_lost DIR: prints the number of guests that have ended with a status other than 0
-cell_lost()
-{
-	find "$1/guests" -name rc -exec grep -Lx 0 {} + 2>/dev/null | wc -l
-}
-
 # cell_over DIR: true if no more guest is to begin
 cell_over()
 {
-	[[ -e $1/queue/late ]] || (($(cell_lost "$1") >= GUESTS_LOST)) ||
+	[[ -e $1/queue/late ]] || ((${LOST[$1]:-0} >= GUESTS_LOST)) ||
 		(($(cell_left "$1") == 0))
 }
 
 # ---- the run. JOB_DIR and JOB_KIND have the process as their key. GUESTS (the number that run),
-# NEXT (the number of the last one) and STATE (new, building, built, ending, ended) have the
-# directory.
-declare -A JOB_DIR=() JOB_KIND=() GUESTS=() NEXT=() STATE=()
+# NEXT (the number of the last one), LOST (the number that have failed) and STATE (new, building,
+# built, ending, ended) have the directory.
+declare -A JOB_DIR=() JOB_KIND=() GUESTS=() NEXT=() LOST=() STATE=()
 ORDER=()
 
 # job KIND DIR COMMAND...: starts the command in a process group, which ends with this process
@@ -202,7 +196,8 @@ schedule_wait()
 			STATE[$dir]=ended
 			schedule_tell "$dir"
 		} ;;
-	guest)	((--GUESTS[$dir])) || : ;;
+	guest)	((--GUESTS[$dir])) || :
+		((!rc)) || LOST[$dir]=$((${LOST[$dir]:-0} + 1)) ;;
 	end)	STATE[$dir]=ended
 		[[ -s $dir/row ]] || schedule_failed "$dir" "the cell has no result"
 		schedule_tell "$dir" ;;
