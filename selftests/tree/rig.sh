@@ -254,13 +254,17 @@ made_up_guest()
 	fail)	echo "not ok 1 a" > "$test/out" ;;
 	panic)	echo "Kernel panic - not syncing: x" > "$guest/console.log"
 		rm "$test/rc" "$guest/status" ;;
+	skip)	echo "ok 1 a # SKIP no such thing" > "$test/out" ;;
+	late)	touch "$1/queue/late"
+		rm -r "$test"
+		return ;;
 	esac
 	echo "1..1" >> "$test/out"
 }
 
 # made_up_cell RESULT...: the end of a cell whose guests have these results, the second and third
 # those of repetitions. Prints the number of repetitions, the row's tests that passed, failed, were
-# skipped and were flaky, and the status of the table.
+# skipped and were flaky, and the status of a table with this row and one of a cell that passes.
 made_up_cell()
 {
 	local KVER=6 EXTRAS='' INITRAMFS='' KERNEL_ROOT='' STAGE='' TREE='' VMLINUZ=''
@@ -271,7 +275,8 @@ made_up_cell()
 	cell_settings "$dir"
 	made_up_guest "$dir" "$1"
 	cmd_cell_end "$dir" 2>/dev/null
-	matrix_table "$dir/row" /dev/null > /dev/null || status=$?
+	printf 'sid\t6\trxe\t1\t1\t0\t0\t0\n' | cat - "$dir/row" > "$dir/rows"
+	matrix_table "$dir/rows" /dev/null > /dev/null || status=$?
 	echo "$(find "$dir" -name 'again-*' | wc -l) again," \
 		"counts $(cut -f 5-8 "$dir/row" | tr '\t' ' '), status $status"
 }
@@ -378,6 +383,8 @@ cell "its test fails once" "1 again, counts 1 0 0 1, status 0" fail pass
 cell "its test fails twice" "2 again, counts 1 0 0 1, status 0" fail fail pass
 cell "its test fails always" "2 again, counts 0 1 0 0, status 1" fail fail fail
 cell "the kernel panics in a repetition" "1 again, counts 0 1 0 0, status 1" fail panic pass
+cell "no test has a result" "0 again, counts 0 1 1 0, status 1" skip
+cell "there is no time for its test" "0 again, counts 0 0 1 0, status 0" late
 
 # ---- make check: a made-up checkout, whose cells begin with the function $BEGIN
 
@@ -392,6 +399,7 @@ cache_kept() { :; }
 accel() { :; }
 cmd_cell_begin() { "${BEGIN:-begin_skip}" "$1"; }
 begin_skip() { cell_skip "$1" "no guest here"; }
+begin_pass() { printf 'sid\t6\trxe\t1\t3\t0\t0\t0\n' > "$1/row"; }
 
 # A cell with a test, whose guests have no place for their directories
 begin_no_guests()
@@ -423,10 +431,14 @@ make_check()
 }
 
 cells=$(grep -cvE '^(#|$)' "$TOP/selftests/vm/cells")
-make_check "the checks of the checkout pass" $'ok 1 b\nok 2 c # SKIP d\n1..2' \
-	"^2 passed, 0 failed, $((cells + 1)) skipped\$" 0
-make_check "one of them fails" $'ok 1 b\nnot ok 2 c\n1..2' '^checkout/host: FAILED: words.sh: c$' 1
-make_check "some cells only" 'not ok 1 b' '^0 passed, 0 failed, [0-9]+ skipped$' 1 CELLS='trixie/*'
+passes=$'ok 1 b\nok 2 c # SKIP d\n1..2'
+make_check "all pass" "$passes" "^$((2 + 3 * cells)) passed, 0 failed, 1 skipped\$" 0 BEGIN=begin_pass
+make_check "the checks of the checkout pass, and no guest runs" "$passes" \
+	"^2 passed, 1 failed, $((cells + 1)) skipped\$" 1
+make_check "a check of the checkout fails" $'ok 1 b\nnot ok 2 c\n1..2' \
+	'^checkout/host: FAILED: words.sh: c$' 1 BEGIN=begin_pass
+make_check "some cells only" 'not ok 1 b' '^6 passed, 0 failed, 0 skipped$' 0 CELLS='trixie/*' \
+	BEGIN=begin_pass
 make_check "the guests of a cell cannot begin" "" '^trixie/rxe.*: FAILED: one: not run$' 1 \
 	CELLS='trixie/rxe' BEGIN=begin_no_guests
 

@@ -137,7 +137,7 @@ cell_doubtful()
 {
 	awk -F '\t' '
 		$1 != "fail" { next }
-		$2 ~ /^(guest|kernel|kmemleak)$/ || $3 ~ /^(kernel|left behind):/ ||
+		$2 ~ /^(cell|guest|kernel|kmemleak)$/ || $3 ~ /^(kernel|left behind):/ ||
 		$3 == "not run" || $2 ~ /^abi_(attack|changed|gone|half|handles|keys|mcast_race|mock_removal|passed|ring|states|two_devices|unpriv|xrc_use)$/ { bad = 1 }
 		!seen[$2]++ { names = names $2 "\n"; n++ }
 		END { if (n && n <= 2 && !bad) printf "%s", names }' "$1/verdicts"

@@ -4,6 +4,8 @@
 # Judges a run from the files in its cell's directory (cell.sh): every TAP line of every test,
 # leftovers of tests, the kernel's log of each guest.
 
+TOO_LATE='no time left to begin it'
+
 # splats RESULTS: prints "test<TAB>line number<TAB>line" for each; known ones go to stderr, with the
 # reason in place of the line
 splats()
@@ -91,7 +93,7 @@ verdicts()
 			test_verdicts "$dir" "$name" "$limit"
 		done
 		[[ $run ]] || if [[ -e $1/queue/late ]]; then
-			printf 'skip\t%s\tno time left to begin it\n' "$name"
+			printf 'skip\t%s\t%s\n' "$name" "$TOO_LATE"
 		else
 			printf 'fail\t%s\tnot run\n' "$name"
 		fi
@@ -108,7 +110,7 @@ verdicts()
 }
 
 # matrix_table ROWS FAILURES: prints the table, the failures, and the sums. The failures are at the
-# end, as readers begin there. Fails if a cell failed.
+# end, as readers begin there. Fails if a cell failed, or no cell with guests passed.
 matrix_table()
 {
 	awk -F '\t' '
@@ -128,8 +130,15 @@ matrix_table()
 		skipped += $7
 		flaky += $8
 		bad += $6 > 0 || ($5 == 0 && $2 != "-")
+		guests += $3 != "host"
+		ran += $3 != "host" && $5 > 0
 	}
 	END {
+		if (guests && !ran && !failed) {
+			print "\nFAILED: no test passed in a guest"
+			failed++
+			bad++
+		}
 		if (flaky)
 			printf "\n%d flaky: failed, then passed in a fresh guest\n", flaky
 		printf "\n%d passed, %d failed, %d skipped\n", passed, failed,
@@ -138,9 +147,9 @@ matrix_table()
 	}' "$1" "$2"
 }
 
-# report_row DIR [flaky]: writes the cell's line of the table: suite, kernel, device, tests, passed,
-# failed, skipped, flaky, guests, their seconds and CPU seconds. With "flaky", the failures of DIR
-# count as passed.
+# report_row DIR [flaky]: writes the cell's line of the table: suite, kernel ("-" if the cell was
+# skipped), device, tests, passed, failed, skipped, flaky, guests, their seconds and CPU seconds. With
+# "flaky", the failures of DIR count as passed.
 report_row()
 {
 	local n
@@ -162,8 +171,8 @@ report_row()
 				count["pass"] += flakes
 				count["fail"] = 0
 			}
-			print suite, kernel, device, tests, count["pass"] + 0,
-				count["fail"] + 0, count["skip"] + 0, flakes + 0,
+			print suite, count["pass"] + count["fail"] ? kernel : "-", device, tests,
+				count["pass"] + 0, count["fail"] + 0, count["skip"] + 0, flakes + 0,
 				guests, int(seconds), int(cpu)
 		}' > "$1/row"
 }
@@ -189,6 +198,9 @@ report()
 {
 	local verdicts=$1/verdicts name dir guest
 	verdicts "$1" > "$verdicts"
+	# A cell whose tests had no time is skipped; another one without any pass fails.
+	grep -qE '^(pass|fail)' "$verdicts" || grep -q "$TOO_LATE\$" "$verdicts" ||
+		printf 'fail\tcell\tno test passed\n' >> "$verdicts"
 	while read -r name; do
 		for dir in "$1/queue/${name//\//_}" "$1/queue/${name//\//_}".[0-9]*; do
 			[[ -f $dir/out ]] || continue
@@ -212,6 +224,5 @@ report()
 			echo "flaky: guest $(basename "$guest") did not come to its job, and was booted again"
 	done
 	report_row "$1"
-	# A run without any pass fails.
 	grep -q '^pass' "$verdicts" && ! grep -q '^fail' "$verdicts"
 }

@@ -155,7 +155,7 @@ schedule_late()
 	for dir in "${ORDER[@]}"; do
 		[[ ${STATE[$dir]} == @(new|built) && ! ${NEXT[$dir]:-} ]] || continue
 		STATE[$dir]=ended
-		cell_skip "$dir" "no time left to begin it"
+		cell_skip "$dir" "$TOO_LATE"
 		schedule_tell "$dir"
 	done
 }
