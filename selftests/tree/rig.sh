@@ -8,7 +8,7 @@
 . "$(dirname "$0")/checks.sh"
 TOP=$(cd "$TOP" && pwd)
 # "make check" starts this, too.
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES DEADLINE LATE_SECONDS
 
 # ---- make: an installation fails with each of its files
 
@@ -252,6 +252,7 @@ made_up_guest()
 	: > "$guest/console.log"
 	case $2 in
 	fail)	echo "not ok 1 a" > "$test/out" ;;
+	limit)	echo 124 > "$test/rc" ;;
 	panic)	echo "Kernel panic - not syncing: x" > "$guest/console.log"
 		rm "$test/rc" "$guest/status" ;;
 	skip)	echo "ok 1 a # SKIP no such thing" > "$test/out" ;;
@@ -277,7 +278,7 @@ made_up_cell()
 	cmd_cell_end "$dir" 2>/dev/null
 	printf 'sid\t6\trxe\t1\t1\t0\t0\t0\n' | cat - "$dir/row" > "$dir/rows"
 	matrix_table "$dir/rows" /dev/null > /dev/null || status=$?
-	echo "$(find "$dir" -name 'again-*' | wc -l) again," \
+	echo "$(find "$dir" -path '*/again-*/out' | wc -l) again," \
 		"counts $(cut -f 5-8 "$dir/row" | tr '\t' ' '), status $status"
 }
 
@@ -383,6 +384,11 @@ cell "its test fails once" "1 again, counts 1 0 0 1, status 0" fail pass
 cell "its test fails twice" "2 again, counts 1 0 0 1, status 0" fail fail pass
 cell "its test fails always" "2 again, counts 0 1 0 0, status 1" fail fail fail
 cell "the kernel panics in a repetition" "1 again, counts 0 1 0 0, status 1" fail panic pass
+cell "its test runs into its limit once" "1 again, counts 2 0 0 1, status 0" limit pass
+DEADLINE=$EPOCHSECONDS LATE_SECONDS=3 \
+cell "there is no time for a repetition" "0 again, counts 0 1 0 0, status 1" fail pass
+DEADLINE=$EPOCHSECONDS LATE_SECONDS=60 \
+cell "there is time for a repetition" "1 again, counts 1 0 0 1, status 0" fail pass
 cell "no test has a result" "0 again, counts 0 1 1 0, status 1" skip
 cell "there is no time for its test" "0 again, counts 0 0 1 0, status 0" late
 

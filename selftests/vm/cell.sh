@@ -144,16 +144,21 @@ cell_doubtful()
 }
 
 # cell_again DIR NAMES: runs the doubtful tests in a fresh guest, at most twice. Fails if they fail
-# both times, or once with a failure that is not doubtful.
+# both times, or once with a failure that is not doubtful, or if their limits exceed the time left.
 cell_again()
 {
-	local turn dir
+	local turn dir seconds
 	for turn in 1 2; do
 		dir=$1/again-$turn
 		cell_settings "$dir" || return 1
 		awk 'NR == FNR { doubtful[$1]; next } $1 in doubtful' - "$1/tests" \
 			<<< "$2" > "$dir/tests"
 		cp "$dir/tests" "$dir/queue/tests"
+		seconds=$(awk '{ n += $2 } END { print n }' "$dir/tests")
+		[[ -z $DEADLINE ]] || ((EPOCHSECONDS + seconds <= DEADLINE + LATE_SECONDS)) || {
+			echo "no time left for a repetition"
+			return 1
+		}
 		echo "again, in a fresh guest ($turn):"
 		DEADLINE='' cell_guest "$dir" 1 >&2
 		report "$dir" && return

@@ -31,6 +31,7 @@ GUEST_TIMEOUT=${GUEST_TIMEOUT:-9000}	# seconds until a guest counts as hung
 BOOT_SECONDS=${BOOT_SECONDS:-300}	# or until it is booted once more
 HANG_SECONDS=${HANG_SECONDS:-300}	# ... or after a test's time limit
 DEADLINE=${DEADLINE:-}			# seconds since 1970; no test begins later
+LATE_SECONDS=${LATE_SECONDS:-600}	# ... and no repetition lasts longer after it
 GUEST_APPEND=${GUEST_APPEND:-}		# more kernel command line
 TEST_SCALE=${TEST_SCALE:-1}		# all time limits of tests, times this
 ACCEL=${ACCEL:-}			# tcg or kvm; empty: probe
