@@ -8,7 +8,7 @@
 . "$(dirname "$0")/checks.sh"
 TOP=$(cd "$TOP" && pwd)
 # "make check" starts this, too.
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES DEADLINE LATE_SECONDS
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES KERNEL DEADLINE LATE_SECONDS GUEST_TIMEOUT TEST_SCALE
 
 # ---- make: an installation fails with each of its files
 
@@ -282,12 +282,28 @@ made_up_cell()
 		"counts $(cut -f 5-8 "$dir/row" | tr '\t' ' '), status $status"
 }
 
+# watched TEXT: prints whether guest_watch() ends a guest within 3 s that has this text in its log,
+# and whether it ends the queue after the deadline
+watched()
+{
+	local dir=$CACHE/guest BOOT_SECONDS=0 DEADLINE=1 QUEUE=$CACHE/guest/queue
+	sleep() { command sleep 0.1; }
+	guest_cpu() { ((SECONDS < 3)) && echo 0; }
+	rm -rf "$dir"
+	mkdir -p "$QUEUE"
+	echo "one 100" > "$QUEUE/tests"
+	echo "$1" > "$dir/console.log"
+	touch "$dir/live.log"
+	guest_watch "$dir" 0 2>/dev/null && echo "goes on" || echo "ends"
+	[[ ! -e $QUEUE/late ]] || echo "late"
+}
+
 "$@"
 END
 
 in_rig()
 {
-	env TOP="$TOP" CACHE="$WORK/cache" SUITE=trixie KERNEL='' PARTS='modules lib selftests' \
+	env TOP="$TOP" CACHE="$WORK/cache" SUITE=trixie KERNEL="${KERNEL:-}" PARTS='modules lib selftests' \
 		STOCK='' bash "$WORK/rig" "$@"
 }
 
@@ -369,6 +385,19 @@ packages "a skip" $'ok 1 a\nok 2 b # SKIP no such thing\n1..2' "1 passed, 0 fail
 packages "skips only" $'ok 1 a # skip no such thing\n1..1' "0 passed, 0 failed, 1 skipped" 1
 packages "a skip without a reason" $'ok 1 a\nok 2 b # SKIP\r\n1..2' "1 passed, 1 failed, 0 skipped" 1
 packages "a failure" $'ok 1 a\nnot ok 2 b\n1..2' "1 passed, 1 failed, 0 skipped" 1
+
+# ---- the guests of a cell
+
+# watch NAME TEXT LOG: TEXT is the output of watched()
+watch()
+{
+	in_rig watched "$3" 2>&1 | diff <(echo "$2") - > "$WORK/bad"
+	result "a guest $1" "$WORK/bad"
+}
+
+watch "that does not boot" $'ends\nlate' ""
+watch "that begins no test" $'ends\nlate' "rig: begin job"
+watch "that runs a test" $'goes on\nlate' $'rig: begin job\nrig: begin test one'
 
 # ---- the end of a cell
 

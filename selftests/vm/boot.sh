@@ -116,12 +116,12 @@ guest_test_hangs()
 }
 
 # guest_watch RESULTS PID: fails as soon as the guest is to be ended: it has not started its job
-# (once in some thousand boots under emulation Linux 7.2 hangs in its HPET driver), or not ended a
-# test, or not ended itself. Lets no test begin after DEADLINE. Writes the guest's seconds and CPU
-# seconds so far to the file "used".
+# (once in some thousand boots under emulation Linux 7.2 hangs in its HPET driver), or has not begun
+# or ended a test, or has not ended itself. Lets no test begin after DEADLINE. Writes the guest's
+# seconds and CPU seconds so far to the file "used".
 guest_watch()
 {
-	local start=$SECONDS cpu seconds booted=
+	local start=$SECONDS cpu seconds booted='' begun='' limit=$((BOOT_SECONDS * TEST_SCALE))
 	while sleep 2 && cpu=$(guest_cpu "$2"); do
 		seconds=$((SECONDS - start))
 		echo "$seconds $((cpu / 100))" > "$1/used"
@@ -129,7 +129,9 @@ guest_watch()
 			say "the guest HUNG: killed after $GUEST_TIMEOUT s." >&2
 			return 1
 		fi
-		[[ $booted ]] || ! grep -qs 'rig: begin job' "$1/console.log" || booted=1
+		[[ -z $DEADLINE || ! -f $QUEUE/tests ]] || ((EPOCHSECONDS < DEADLINE)) ||
+			touch "$QUEUE/late"
+		[[ $booted ]] || ! grep -qs 'rig: begin job' "$1/console.log" || booted=$seconds
 		if [[ ! $booted ]]; then
 			((seconds > BOOT_SECONDS)) || continue
 			say "the guest has not booted in $BOOT_SECONDS s:" \
@@ -137,7 +139,12 @@ guest_watch()
 			return 1
 		fi
 		[[ -f $QUEUE/tests ]] || continue
-		[[ -z $DEADLINE ]] || ((EPOCHSECONDS < DEADLINE)) || touch "$QUEUE/late"
+		[[ $begun ]] || ! grep -qs 'rig: begin test' "$1/console.log" || begun=1
+		if [[ ! $begun ]] && ((seconds - booted > limit)); then
+			say "the guest HANGS: its first test has not begun in $limit s:" \
+				"$(tail -n 1 "$1/console.log")" >&2
+			return 1
+		fi
 		! guest_test_hangs "$1" || return 1
 	done
 }
