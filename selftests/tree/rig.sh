@@ -298,6 +298,21 @@ watched()
 	[[ ! -e $QUEUE/late ]] || echo "late"
 }
 
+# settings_kept: prints the time that a guest of the debug kernel has, as the process reads it that
+# boots the guest
+settings_kept()
+{
+	local KVER=6 EXTRAS='' INITRAMFS='' KERNEL_ROOT='' STAGE='' TREE='' VMLINUZ=''
+	cell_settings "$CACHE/cell"
+	env KERNEL='' GUEST_TIMEOUT='' bash "$0" settings_read
+}
+
+settings_read()
+{
+	cell_load "$CACHE/cell"
+	echo "$GUEST_TIMEOUT"
+}
+
 "$@"
 END
 
@@ -398,6 +413,9 @@ watch()
 watch "that does not boot" $'ends\nlate' ""
 watch "that begins no test" $'ends\nlate' "rig: begin job"
 watch "that runs a test" $'goes on\nlate' $'rig: begin job\nrig: begin test one'
+
+KERNEL=debug in_rig settings_kept 2>&1 | diff <(echo 28800) - > "$WORK/bad"
+result "a guest of the debug kernel has more time" "$WORK/bad"
 
 # ---- the end of a cell
 
