@@ -239,6 +239,13 @@ killed_build()
 	source_build "$1" "$CACHE/log" true
 }
 
+# busy_apt: installs a package with the apt-get of the PATH
+busy_apt()
+{
+	sleep() { :; }
+	install_packages make
+}
+
 # made_up_guest DIR RESULT: the files of a cell whose guest has run the test "one"
 made_up_guest()
 {
@@ -400,6 +407,36 @@ packages "a skip" $'ok 1 a\nok 2 b # SKIP no such thing\n1..2' "1 passed, 0 fail
 packages "skips only" $'ok 1 a # skip no such thing\n1..1' "0 passed, 0 failed, 1 skipped" 1
 packages "a skip without a reason" $'ok 1 a\nok 2 b # SKIP\r\n1..2' "1 passed, 1 failed, 0 skipped" 1
 packages "a failure" $'ok 1 a\nnot ok 2 b\n1..2' "1 passed, 1 failed, 0 skipped" 1
+
+# ---- a bare machine, on which another apt-get holds the lock of the lists twice
+
+bare=$WORK/bare
+mkdir "$bare"
+for program in bash dirname seq; do
+	ln -s "$(command -v "$program")" "$bare/"
+done
+printf '%s\n' '#!/bin/bash' > "$bare/sleep"
+cat > "$bare.make" <<'END'
+#!/bin/bash
+echo "make $*"
+END
+cat > "$bare/apt-get" <<END
+#!/bin/bash
+echo "\$*" >> "$WORK/apt"
+mapfile -t calls < "$WORK/apt"
+((\${#calls[@]} > 2)) || exit 100
+[[ " \$* " != *" install "*" make "* ]] || $(command -v ln) -s "$bare.make" "$bare/make"
+END
+chmod +x "$bare/sleep" "$bare/apt-get" "$bare.make"
+mkdir -p "$WORK/checkout/.ci"
+cp "$TOP/.ci/run" "$WORK/checkout/.ci/"
+{
+	PATH=$bare /bin/sh "$WORK/checkout/.ci/run" 2>&1 | diff <(echo "make check") -
+	rm -f "$bare/make" "$WORK/apt"
+	PATH=$bare:$PATH in_rig busy_apt 2>&1
+	[[ -e $bare/make ]] || { echo "the rig does not install packages:"; cat "$WORK/apt"; }
+} > "$WORK/bad"
+result "apt-get waits for another one" "$WORK/bad"
 
 # ---- the guests of a cell
 

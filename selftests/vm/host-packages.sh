@@ -25,9 +25,19 @@ apt_quiet()
 		-o DPkg::Lock::Timeout=600 "$@" </dev/null >&2
 }
 
+# apt-get waits for dpkg's lock, but not for that of the lists, which another update holds.
+apt_update()
+{
+	for _ in {1..30}; do
+		! apt_quiet update || return 0
+		sleep 10
+	done
+	return 1
+}
+
 install_packages()
 {
-	apt_quiet update &&
+	apt_update &&
 	apt_quiet install -y --no-install-recommends "$@"
 }
 
