@@ -382,6 +382,11 @@ builds "another compiler than the kernel's" \
 	"warning: the compiler differs from the one used to build the kernel" 0 "$built"
 
 rm -rf "$WORK/cache"
+(umask 077; in_rig made_up_build "" 0) > /dev/null 2>&1
+stat -c %a "$WORK/cache/trixie/stage-1" 2>&1 | diff <(echo 755) - > "$WORK/bad"
+result "all users can read a stage" "$WORK/bad"
+
+rm -rf "$WORK/cache"
 mkdir -p "$WORK/cache/build"
 touch "$WORK/cache/build/object" "$WORK/cache/build.building"
 in_rig killed_build "$WORK/cache/build"

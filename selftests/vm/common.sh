@@ -6,6 +6,8 @@
 # selftests/vm/rig check" are the same.
 
 set -u -o pipefail
+# Users other than root use trees and stages, in builds and in guests.
+umask 022
 
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOP=$(cd "$VM_DIR/../.." && pwd)
