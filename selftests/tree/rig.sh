@@ -459,6 +459,30 @@ watch "that runs a test" $'goes on\nlate' $'rig: begin job\nrig: begin test one'
 KERNEL=debug in_rig settings_kept 2>&1 | diff <(echo 28800) - > "$WORK/bad"
 result "a guest of the debug kernel has more time" "$WORK/bad"
 
+# The job of a guest, with a test that hangs, in made-up directories
+guest=$WORK/guest
+mkdir -p "$guest"/{rig/guest,queue,dev}
+sed "s,/\(rig\|results\|queue\|dev/kmsg\)\>,$guest&,g" "$TOP/selftests/vm/guest/run-tests" > "$guest/job"
+printf '%s() { :; }\n' setup_rdma setup_device wait_for rdma_objects module_refs > "$guest/rig/guest/lib.sh"
+printf '%s\n' '#!/bin/bash' 'echo "ok 1 a"' > "$guest/ends"
+printf '%s\n' '#!/bin/bash' 'echo "ok 1 a"' 'sleep 1000' > "$guest/hangs"
+chmod +x "$guest/ends" "$guest/hangs"
+printf '%s 1\n' ends hangs ends2 > "$guest/queue/tests"
+ln -s ends "$guest/ends2"
+STOCK=1 RDMA_DEV=none TESTS_DIR=$guest timeout 60 bash "$guest/job" > "$WORK/said" 2>&1
+{
+	for test in ends ends2; do
+		diff <(echo "ok 1 a") "$guest/queue/$test/out"
+		read -r status _ < "$guest/queue/$test/rc"
+		[[ $status == 0 ]] || echo "$test: status $status"
+	done
+	grep -qE '^# [0-9]+ sleep: S$' "$guest/queue/hangs/out" || echo "no task of the test that hangs"
+	read -r status _ < "$guest/queue/hangs/rc"
+	[[ $status == 124 ]] || echo "status $status"
+} > "$WORK/bad" 2>&1
+[[ ! -s $WORK/bad ]] || cat "$WORK/said" "$guest/queue/hangs/out" >> "$WORK/bad"
+result "a test that hangs prints where its tasks wait" "$WORK/bad"
+
 # ---- the end of a cell
 
 # cell NAME TEXT RESULT...: TEXT is the output of made_up_cell()
