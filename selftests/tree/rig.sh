@@ -246,6 +246,14 @@ busy_apt()
 	install_packages make
 }
 
+# archives LISTS: prints the sources of a tree, on a machine whose apt-get finds LISTS by an update
+archives()
+{
+	apt_update() { mv "$LISTS" "$CACHE/lists"; }
+	local LISTS=$1
+	rootfs_sources
+}
+
 # made_up_guest DIR RESULT: the files of a cell whose guest has run the test "one"
 made_up_guest()
 {
@@ -442,6 +450,28 @@ cp "$TOP/.ci/run" "$WORK/checkout/.ci/"
 	[[ -e $bare/make ]] || { echo "the rig does not install packages:"; cat "$WORK/apt"; }
 } > "$WORK/bad"
 result "apt-get waits for another one" "$WORK/bad"
+
+# ---- the archives of a tree: apt without lists, which has an archive of others
+
+# made_up_list HOST ORIGIN: an archive without packages
+made_up_list()
+{
+	local list="$WORK/lists/$1_debian_dists_stable"
+	echo "deb [trusted=yes] http://$1/debian stable main" >> "$WORK/sources.list"
+	printf '%s\n' "Origin: $2" "Codename: stable" "Components: main" "Architectures: amd64" \
+		"Date: Thu, 01 Jan 2026 00:00:00 UTC" "SHA256:" \
+		" $(printf '%064d' 0) 0 main/binary-amd64/Packages" > "${list}_Release"
+	: > "${list}_main_binary-amd64_Packages"
+}
+
+mkdir "$WORK/lists"
+made_up_list debian.invalid Debian
+made_up_list others.invalid "Others of Debian and more"
+printf '%s;\n' "Dir::State::lists \"$WORK/cache/lists\"" "Dir::Etc::sourcelist \"$WORK/sources.list\"" \
+	'Dir::Etc::sourceparts "/dev/null"' 'Dir::Etc::parts "/dev/null"' > "$WORK/apt.conf"
+APT_CONFIG=$WORK/apt.conf in_rig archives "$WORK/lists" 2>&1 |
+	diff <(echo "deb http://debian.invalid/debian trixie main") - > "$WORK/bad"
+result "the archives of a tree" "$WORK/bad"
 
 # ---- the guests of a cell
 

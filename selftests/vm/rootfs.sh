@@ -34,18 +34,31 @@ KSELFTEST_FILES=(
 	drivers/infiniband/sw/siw
 )
 
-# Prints "deb URI SUITE main" lines for $SUITE, from the archive of this machine: apt-get prints it
-# for every format of its configuration.
-rootfs_sources()
+# Prints a line "URI RELEASE COMPONENT ORIGIN" for each list of packages of this machine's apt,
+# whatever the format of its configuration.
+apt_archives()
 {
-	local codename uri release
-	# shellcheck disable=SC1091
-	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 	# apt expands the format's $(...).
 	# shellcheck disable=SC2016
-	apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' \
-			'Created-By: Packages' 2>/dev/null | sort -u |
-	while read -r uri release component; do
+	apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT) $(ORIGIN)' \
+		'Created-By: Packages' 2>/dev/null | sort -u
+}
+
+# Prints "deb URI SUITE main" lines for $SUITE, from the archive of this machine.
+rootfs_sources()
+{
+	local codename archives uri release component
+	# shellcheck disable=SC1091
+	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	archives=$(apt_archives)
+	# An image may come without lists.
+	[[ $archives ]] || {
+		apt_update
+		archives=$(apt_archives)
+	}
+	# Other archives may have releases and components with Debian's names.
+	! grep -q ' Debian$' <<< "$archives" || archives=$(grep ' Debian$' <<< "$archives")
+	while read -r uri release component _; do
 		[[ $component == main ]] || continue
 		case $release in
 		"$codename" | stable)
@@ -55,7 +68,7 @@ rootfs_sources()
 			[[ $SUITE == sid || $SUITE == unstable ]] ||
 				echo "deb $uri $SUITE-${release##*-} main" ;;
 		esac
-	done | sort -u
+	done <<< "$archives" | sort -u
 }
 
 # Prints options of this machine's apt, one per line, with which the new tree reaches the archive:
