@@ -232,8 +232,8 @@ made_up_build()
 	! grep -qF "$TEXT" "$CACHE/said" || echo "text"
 }
 
-# killed_build DIR: another build in DIR
-killed_build()
+# build_again DIR: another build in DIR
+build_again()
 {
 	source_sync() { mkdir -p "$1"; }
 	source_build "$1" "$CACHE/log" true
@@ -397,9 +397,23 @@ result "all users can read a stage" "$WORK/bad"
 rm -rf "$WORK/cache"
 mkdir -p "$WORK/cache/build"
 touch "$WORK/cache/build/object" "$WORK/cache/build.building"
-in_rig killed_build "$WORK/cache/build"
+in_rig build_again "$WORK/cache/build"
 find "$WORK/cache" -name '*object' -o -name '*.building' > "$WORK/bad"
 result "objects of a build that was killed are not used" "$WORK/bad"
+
+# rebuilt NAME TIME OBJECTS: these are left of a build of that time
+rebuilt()
+{
+	rm -rf "$WORK/cache"
+	mkdir -p "$WORK/cache/build"
+	touch -d "$2" "$WORK/cache/build/object"
+	in_rig build_again "$WORK/cache/build"
+	(cd "$WORK/cache" && find . -name object) | diff <(printf '%s' "$3") - > "$WORK/bad"
+	result "objects of the $1" "$WORK/bad"
+}
+
+rebuilt "past are used" "1 second ago" $'./build/object\n'
+rebuilt "future are not used" "1 hour" ""
 
 # ---- packages: a skip is not a pass
 

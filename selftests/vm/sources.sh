@@ -71,12 +71,14 @@ build_warnings()
 
 # source_build DIR LOG COMMAND...: runs a build of a copy of the source in DIR. It fails with a
 # warning, too. As make would neither compile that file again nor repeat the warning, the copy is
-# removed then, and if an earlier build was killed.
+# removed then, and if an earlier build was killed, or was made when the clock was ahead: make would
+# take its objects for newer than a source that is changed now.
 source_build()
 {
 	local dir=$1 log=$2 rc=0
 	shift 2
-	[[ ! -e $dir.building ]] || rm -rf --one-file-system "$dir"
+	[[ ! -e $dir.building && -z $(find "$dir" -newermt now -print -quit 2>/dev/null) ]] ||
+		rm -rf --one-file-system "$dir"
 	: > "$log" && : > "$dir.building" &&
 	source_sync "$dir" || return 1
 	"$@" > "$log" 2>&1 </dev/null || rc=$?
