@@ -487,6 +487,31 @@ APT_CONFIG=$WORK/apt.conf in_rig archives "$WORK/lists" 2>&1 |
 	diff <(echo "deb http://debian.invalid/debian trixie main") - > "$WORK/bad"
 result "the archives of a tree" "$WORK/bad"
 
+# Stubs of the programs that make a private tree. "env" prints its arguments.
+mkdir "$WORK/private"
+for program in setpriv unshare mount env; do
+	cat > "$WORK/private/$program" <<-END
+		#!/bin/bash
+		case $program in
+		mount)	exit ;;
+		env)	exec printf '%s\\n' "\$@" ;;
+		esac
+		while [[ \$1 == -* || \$1 == KILL || \$1 == private ]]; do
+			shift
+		done
+		exec "\$@"
+	END
+	chmod +x "$WORK/private/$program"
+done
+cat > "$WORK/no_env" <<END
+. "$WORK/rig" :
+PATH=$WORK/private:\$PATH
+in_tree /none -- true
+END
+http_proxy='http://proxy.invalid:3128' no_proxy='a, b' in_rig . "$WORK/no_env" 2>&1 |
+	grep _proxy | diff <(printf '%s\n' http_proxy=http://proxy.invalid:3128 "no_proxy=a, b") - > "$WORK/bad"
+result "commands in a tree have the proxies" "$WORK/bad"
+
 # ---- the guests of a cell
 
 # watch NAME TEXT LOG: TEXT is the output of watched()

@@ -17,8 +17,8 @@ image_of()
 # in_tree TREE "SOURCE TARGET"... -- COMMAND...: each SOURCE is mounted (writable) on TARGET, an
 # existing directory of the tree. TREE_LAYER: a directory for an overlay to which the command writes
 # its changes of the tree. TREE_BELOW: the upper directory of an earlier layer, mounted read-only
-# between the two. Compilers run under ccache: an object that any checkout has built for the same
-# kernel is not built again.
+# between the two. The command has the proxies of the environment, for apt-get. Compilers run under
+# ccache: an object that any checkout has built for the same kernel is not built again.
 in_tree()
 {
 	local tree=$1 binds=()
@@ -53,6 +53,9 @@ in_tree()
 		mount -t tmpfs tmpfs "$tree/tmp"
 		exec env -i PATH=/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C \
 			CCACHE_DIR=/var/cache/ccache CCACHE_MAXSIZE=6G \
+			${http_proxy:+http_proxy="$http_proxy"} \
+			${https_proxy:+https_proxy="$https_proxy"} \
+			${no_proxy:+no_proxy="$no_proxy"} \
 			${MAKEFLAGS_TREE:+MAKEFLAGS="$MAKEFLAGS_TREE"} \
 			chroot "$tree" "$@"
 	' in_tree "$tree" "${#binds[@]}" "${binds[@]}" "$@"
