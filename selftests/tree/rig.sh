@@ -589,6 +589,22 @@ cmd_cell_begin() { "${BEGIN:-begin_skip}" "$1"; }
 begin_skip() { cell_skip "$1" "no guest here"; }
 begin_pass() { printf 'sid\t6\trxe\t1\t3\t0\t0\t0\n' > "$1/row"; }
 
+# One cell has no place for its row.
+begin_no_row()
+{
+	[[ $1 != *siw* ]] || { ln -s /no/such/row "$1/row"; return; }
+	begin_pass "$1"
+}
+
+# With $FORGET, "wait -n" does not find processes.
+wait()
+{
+	[[ ${FORGET:-} && $1 == -n ]] || { builtin wait "$@"; return; }
+	builtin wait "${@:4}"
+	printf -v "$3" ''
+	return 127
+}
+
 # A cell with a test, whose guests have no place for their directories
 begin_no_guests()
 {
@@ -629,5 +645,11 @@ make_check "some cells only" 'not ok 1 b' '^6 passed, 0 failed, 0 skipped$' 0 CE
 	BEGIN=begin_pass
 make_check "the guests of a cell cannot begin" "" '^trixie/rxe.*: FAILED: one: not run$' 1 \
 	CELLS='trixie/rxe' BEGIN=begin_no_guests
+make_check "bash has noted the end of processes" "$passes" "^$((2 + 3 * cells)) passed, 0 failed" 0 \
+	BEGIN=begin_pass FORGET=1
+make_check "a cell has no row" "" '^trixie/siw.*: FAILED: the cell has no result$' 1 \
+	CELLS='trixie/*' BEGIN=begin_no_row
+make_check "the results cannot be kept" "$passes" "^$((2 + 3 * cells)) passed, 0 failed" 0 \
+	BEGIN=begin_pass RESULTS="$WORK/words/results"
 
 finish_checks

@@ -187,6 +187,14 @@ schedule_wait()
 {
 	local pid rc=0 dir kind
 	wait -n -p pid "${!JOB_DIR[@]}" || rc=$?
+	# "wait -n" does not find a process whose end bash has already noted.
+	if [[ ! ${pid:-} ]]; then
+		for pid in "${!JOB_DIR[@]}"; do
+			kill -0 "$pid" 2>/dev/null || break
+		done
+		rc=0
+		wait "$pid" || rc=$?
+	fi
 	dir=${JOB_DIR[$pid]} kind=${JOB_KIND[$pid]}
 	unset "JOB_DIR[$pid]" "JOB_KIND[$pid]"
 	case $kind in
@@ -240,7 +248,7 @@ cpu_ticks()
 # checkout, and keeps the results as KEEP
 run_cells()
 {
-	local line dir before after packages=() rc=0
+	local line dir before after table packages=() rc=0
 	need_root
 	mkdir -p "$CACHE/runs" || exit 1
 	find "$CACHE/runs" -mindepth 1 -maxdepth 1 -mmin +1440 \
@@ -267,9 +275,14 @@ run_cells()
 	printf '%d seconds, %d guests at a time, CPU idle %d %%\n' "$SECONDS" "$JOBS" \
 		$((100 * ($3 - $1) / ($4 - $2 + 1)))
 	cache_kept
-	matrix_table <(cat "${ORDER[@]/%//row}") "$RUN/failures" > "$RUN/table" || rc=$?
-	with_lock "$CACHE/runs.lock" keep_run "$5"
-	cat "$5/table"
+	table=$(matrix_table <(cat "${ORDER[@]/%//row}") "$RUN/failures") || rc=$?
+	for dir in "${ORDER[@]}"; do
+		[[ -s $dir/row ]] || rc=1
+	done
+	echo "$table" > "$RUN/table"
+	with_lock "$CACHE/runs.lock" keep_run "$5" || say "cannot keep the results, which are in $RUN"
+	# Another run may have replaced the results by now.
+	echo "$table"
 	return "$rc"
 }
 
