@@ -92,7 +92,7 @@ static const struct ep_res_ops uep_cq_res_ops = {
 	.put = uep_cq_hw_put_res,
 };
 
-/* Entries for the completion of uep_cq_disarm(), beside @cqe of the user; the largest CQ has none */
+/* Entries for the completion of uep_cq_disarm(), beside @cqe of the user; 0 for the largest CQ */
 static u32 uep_cq_spare(const struct ib_device *ibdev, u32 cqe)
 {
 	return ep_dev_has(ibdev, EP_CAP_STICKY_NOTIFY) && cqe < ibdev->attrs.max_cqe ? 1 : 0;
