@@ -62,8 +62,8 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev, 
 #endif
 
 /*
- * Until shortly before this addition (6.11) such a driver also executed its tasks where a packet
- * arrived, or was sent, in any context; no header shows that.
+ * Until shortly before ib_core's sub-devices (6.11) a software driver also executed its tasks in
+ * any context in which a packet arrived or was sent; no header shows that.
  */
 #ifdef HAVE_IB_SUB_DEV
 #define EP_COMPAT_QP_ONLY_WORK_ITEMS	true

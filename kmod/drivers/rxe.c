@@ -69,8 +69,12 @@ static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 	return found;
 }
 
-/* An interrupted work item of rxe resumes within this time, also on a busy machine. */
+/* An interrupted work item of rxe resumes within this time on a busy machine. */
 #define EP_RXE_ACK_TIME		(HZ / 100 + 1)
+/* The same in a guest, whose host may interrupt the CPU itself */
+#define EP_RXE_ACK_TIME_MAX	(HZ / 5)
+/* After a wait beyond EP_RXE_ACK_TIME no wait is longer than that, for so many times its time. */
+#define EP_RXE_HASTE		4
 /* Interval of the looks, us */
 #define EP_RXE_ACK_LOOK		50
 /* Of more running workers, or among more processes, the wait does not look at each. */
@@ -116,12 +120,15 @@ static u32 ep_rxe_running_workers(struct ep_rxe_worker *workers, bool *all)
  * rxe acknowledges a message only after delivering its completion, and not at all once the QP has
  * left RTS. The sender may repeat it for ever then, as rxe does not count 7 retries. A work item
  * does both and does not sleep in between, so this waits until each worker that runs now has
- * finished an item, or sleeps (RXE-20). Where other contexts do both, too, it waits as long as an
- * interrupted one may take.
+ * finished an item, or sleeps (RXE-20). Before Linux 6.11 other contexts do both, too: this sleeps
+ * for EP_RXE_ACK_TIME then, within which an interrupted one resumes.
  */
 static void ep_rxe_wait_acks(void)
 {
-	unsigned long end = jiffies + EP_RXE_ACK_TIME;
+	static unsigned long hasty_until = INITIAL_JIFFIES;
+	unsigned long begin = jiffies;
+	bool hasty = time_before(begin, READ_ONCE(hasty_until));
+	unsigned long end = begin + (hasty ? EP_RXE_ACK_TIME : EP_RXE_ACK_TIME_MAX);
 	struct ep_rxe_worker workers[EP_RXE_WORKERS];
 	bool all;
 	u32 i, nr = ep_rxe_running_workers(workers, &all);
@@ -133,6 +140,9 @@ static void ep_rxe_wait_acks(void)
 			usleep_range(EP_RXE_ACK_LOOK, 2 * EP_RXE_ACK_LOOK);
 		put_task_struct(workers[i].task);
 	}
+	/* schedule_timeout() takes one tick more. */
+	if (!hasty && time_after(jiffies, begin + EP_RXE_ACK_TIME + 1))
+		WRITE_ONCE(hasty_until, jiffies + EP_RXE_HASTE * (jiffies - begin));
 }
 
 /* A QP in @state ends next. UC and UD acknowledge nothing. */
@@ -143,9 +153,11 @@ static void ep_rxe_qp_wait_acks(struct ep_qp *qp, enum ib_qp_state state)
 		ep_rxe_wait_acks();
 }
 
+/* A QP of a removed device has no ibqp, but keeps its state. */
 static void ep_rxe_before_end(struct ep_qp *qp)
 {
-	ep_rxe_qp_wait_acks(qp, READ_ONCE(qp->state));
+	if (READ_ONCE(qp->ibqp))
+		ep_rxe_qp_wait_acks(qp, READ_ONCE(qp->state));
 }
 
 /* Ends sending and receiving, however much is posted. */
