@@ -103,22 +103,13 @@ run_both()
 	}
 }
 
-# both_case NAME SERVER-ARGS CLIENT-ARGS SERVER-RESULT CLIENT-RESULT
+# both_case NAME SERVER-ARGS CLIENT-ARGS SERVER-RESULT CLIENT-RESULT: siw fails the server's last send
+# if the client closes the connection meanwhile (SIW-30)
 both_case()
-{
-	begin "$1"
-	run_both "$2" "$3" "status=0 $4" "status=0 $5"
-	expect_figures client
-	end
-}
-
-# read_case NAME SERVER-ARGS CLIENT-ARGS CLIENT-RESULT: siw fails a READ response if it sends the
-# last segment while the client closes the connection (siw_qp_sq_proc_tx())
-read_case()
 {
 	local status=0
 	begin "$1"
-	run_both "$2" "$3" "conns=1" "status=0 $4"
+	run_both "$2" "$3" "$4" "status=0 $5"
 	[[ $DEVICE != siw ]] || ! grep -q " status=$EIO " "$WORK/server.out" || status=$EIO
 	expect_run server status=$status
 	expect_figures client
@@ -158,9 +149,9 @@ for size in 1 4096 65536; do
 		"mode=stream count=$ROUNDS size=$size verify" \
 		"rounds=$ROUNDS verified=$ROUNDS" "rounds=$ROUNDS"
 	for op in write read; do
-		read_case "stream of ${op^^}s, $size bytes" "mode=stream size=$size" \
+		both_case "stream of ${op^^}s, $size bytes" "mode=stream size=$size" \
 			"mode=stream op=$op count=$ROUNDS size=$size verify" \
-			"rounds=$ROUNDS verified=$ROUNDS"
+			"conns=1" "rounds=$ROUNDS verified=$ROUNDS"
 	done
 done
 
