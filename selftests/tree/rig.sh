@@ -297,6 +297,17 @@ made_up_cell()
 		"counts $(cut -f 5-8 "$dir/row" | tr '\t' ' '), status $status"
 }
 
+# kernel_missing: a cell of a kernel that is not built, on a machine where no tree can be made
+kernel_missing()
+{
+	KERNEL=debug KERNEL_BUILD=no
+	rootfs() { die "no tree"; }
+	mkdir -p "$CACHE/cell"
+	echo "sid rxe debug" > "$CACHE/cell/cell"
+	cmd_cell_begin "$CACHE/cell"
+	cat "$CACHE/cell/report"
+}
+
 # watched TEXT: prints whether guest_watch() ends a guest within 3 s that has this text in its log,
 # and whether it ends the queue after the deadline
 watched()
@@ -552,6 +563,9 @@ STOCK=1 RDMA_DEV=none TESTS_DIR=$guest timeout 60 bash "$guest/job" > "$WORK/sai
 [[ ! -s $WORK/bad ]] || cat "$WORK/said" "$guest/queue/hangs/out" >> "$WORK/bad"
 result "a test that hangs prints where its tasks wait" "$WORK/bad"
 
+in_rig kernel_missing 2>&1 | grep -v '^skipped: there is no debug kernel on this machine' > "$WORK/bad"
+result "a cell of a kernel that is not built needs no tree" "$WORK/bad"
+
 # ---- the end of a cell
 
 # cell NAME TEXT RESULT...: TEXT is the output of made_up_cell()
@@ -585,9 +599,17 @@ need_root() { :; }
 host_packages() { :; }
 cache_kept() { :; }
 accel() { :; }
-cmd_cell_begin() { "${BEGIN:-begin_skip}" "$1"; }
+cell_begin() { "${BEGIN:-begin_skip}" "$1"; }
 begin_skip() { cell_skip "$1" "no guest here"; }
 begin_pass() { printf 'sid\t6\trxe\t1\t3\t0\t0\t0\n' > "$1/row"; }
+
+# A package cannot be installed.
+begin_no_package()
+{
+	echo " ucx-utils : Depends: libucx0 but it is not installable"
+	echo "E: Unable to correct problems"
+	die "no root file system"
+}
 
 # One cell has no place for its row.
 begin_no_row()
@@ -651,5 +673,8 @@ make_check "a cell has no row" "" '^trixie/siw.*: FAILED: the cell has no result
 	CELLS='trixie/*' BEGIN=begin_no_row
 make_check "the results cannot be kept" "$passes" "^$((2 + 3 * cells)) passed, 0 failed" 0 \
 	BEGIN=begin_pass RESULTS="$WORK/words/results"
+make_check "the reason why a cell cannot begin" "" \
+	'^trixie/rxe.*: FAILED: ucx-utils : Depends: libucx0 but it is not installable$' 1 \
+	CELLS='trixie/rxe' BEGIN=begin_no_package
 
 finish_checks

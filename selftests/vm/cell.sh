@@ -10,6 +10,7 @@
 #	queue/		mounted in every guest. The guest that makes queue/NAME (each / a
 #			_) runs that test, and writes there: name, out, rc, after
 #	queue/late	no test begins once it exists
+#	begin		the messages of "rig cell-begin"
 #	guests/N/	the results directory of a guest (boot.sh), and "times"
 #	verdicts, report, row
 #
@@ -83,12 +84,19 @@ cell_skip()
 }
 
 # Builds, and chooses the tests. A cell that already has a row has nothing to run.
-cmd_cell_begin()
+cell_begin()
 {
+	local missing="there is no $KERNEL kernel on this machine: make check-debug builds it"
+	# The full name of a kernel needs the tree.
+	if [[ $KERNEL && $KERNEL_BUILD == no ]] &&
+			! compgen -G "$SUITE_DIR/kernel-$KERNEL-*" >/dev/null; then
+		cell_skip "$1" "$missing"
+		return
+	fi
 	rootfs
 	kernel_paths
 	if [[ $KERNEL_BUILD == no && ! -d $KERNEL_ROOT ]]; then
-		cell_skip "$1" "there is no $KERNEL kernel on this machine: make check-debug builds it"
+		cell_skip "$1" "$missing"
 		return
 	fi
 	prepare
@@ -97,6 +105,12 @@ cmd_cell_begin()
 	[[ -s $1/tests ]] || die "no test matches '$TESTS'"
 	[[ -z $KERNEL ]] || cell_kernel_tests "$1" || exit 1
 	cp "$1/tests" "$1/queue/tests"
+}
+
+# The messages are also in the file "begin".
+cmd_cell_begin()
+{
+	cell_begin "$1" 2>&1 | tee "$1/begin" >&2
 }
 
 # cell_load DIR: reads the settings of cell_settings()

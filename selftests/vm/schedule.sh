@@ -143,7 +143,12 @@ schedule_failed()
 {
 	local cell
 	read -ra cell < "$1/cell"
-	echo "FAILED: $2" > "$1/report"
+	{
+		echo "FAILED: $2"
+		# The last errors of the rig, apt-get and compilers
+		grep -E '^(rig|E): |^ [^ ]+ : |error: ' "$1/begin" 2>/dev/null | tail -n 6 |
+			sed 's/^ */FAILED: /'
+	} > "$1/report"
 	printf '%s\t?\t%s\t0\t0\t1\t0\t0\t0\t0\t0\n' "${cell[0]}" "${cell[1]}" > "$1/row"
 }
 
