@@ -55,6 +55,7 @@ cell_over()
 # built, ending, ended) have the directory.
 declare -A JOB_DIR=() JOB_KIND=() GUESTS=() NEXT=() LOST=() STATE=()
 ORDER=()
+TIMER=''			# a process that ends when no build is to last longer
 
 # job KIND DIR COMMAND...: starts the command in a process group, which ends with this process
 job()
@@ -187,11 +188,31 @@ schedule_checkout()
 	job end "$dir" "$VM_DIR/rig" cell-checkout "$dir"
 }
 
+# Ends the builds that last too long after the deadline.
+schedule_stuck()
+{
+	local pid dir
+	for pid in "${!JOB_DIR[@]}"; do
+		[[ ${JOB_KIND[$pid]} == begin ]] || continue
+		dir=${JOB_DIR[$pid]}
+		unset "JOB_DIR[$pid]" "JOB_KIND[$pid]"
+		kill -- "-$pid"
+		STATE[$dir]=ended
+		schedule_failed "$dir" "still building $LATE_SECONDS s after the deadline"
+		schedule_tell "$dir"
+	done
+}
+
 # Waits until a process has ended, and updates the state of its cell.
 schedule_wait()
 {
 	local pid rc=0 dir kind
-	wait -n -p pid "${!JOB_DIR[@]}" || rc=$?
+	wait -n -p pid "${!JOB_DIR[@]}" ${TIMER:+"$TIMER"} || rc=$?
+	if [[ $TIMER && ${pid:-} == "$TIMER" ]]; then
+		TIMER=''
+		schedule_stuck
+		return
+	fi
 	# "wait -n" does not find a process whose end bash has already noted.
 	if [[ ! ${pid:-} ]]; then
 		for pid in "${!JOB_DIR[@]}"; do
@@ -226,8 +247,12 @@ schedule_kill()
 
 schedule()
 {
-	[[ -z $MATRIX_SECONDS ]] ||
+	[[ -z $MATRIX_SECONDS ]] || {
 		export DEADLINE=$((EPOCHSECONDS - SECONDS + MATRIX_SECONDS))
+		setpriv --pdeathsig TERM sleep $((DEADLINE + LATE_SECONDS - EPOCHSECONDS)) \
+			</dev/null &>/dev/null &
+		TIMER=$!
+	}
 	trap schedule_kill EXIT
 	while :; do
 		schedule_late
