@@ -206,20 +206,22 @@ schedule_stuck()
 # Waits until a process has ended, and updates the state of its cell.
 schedule_wait()
 {
-	local pid rc=0 dir kind
-	wait -n -p pid "${!JOB_DIR[@]}" ${TIMER:+"$TIMER"} || rc=$?
-	if [[ $TIMER && ${pid:-} == "$TIMER" ]]; then
+	local pid='' ended rc=0 dir kind
+	for ended in ${TIMER:+"$TIMER"} "${!JOB_DIR[@]}"; do
+		kill -0 "$ended" 2>/dev/null || break
+	done
+	# "wait -n" does not find a process whose end bash has noted with that of another one.
+	if kill -0 "$ended" 2>/dev/null; then
+		wait -n -p pid ${TIMER:+"$TIMER"} "${!JOB_DIR[@]}" || rc=$?
+	fi
+	if [[ ! ${pid:-} ]]; then
+		pid=$ended rc=0
+		wait "$pid" || rc=$?
+	fi
+	if [[ $pid == "$TIMER" ]]; then
 		TIMER=''
 		schedule_stuck
 		return
-	fi
-	# "wait -n" does not find a process whose end bash has already noted.
-	if [[ ! ${pid:-} ]]; then
-		for pid in "${!JOB_DIR[@]}"; do
-			kill -0 "$pid" 2>/dev/null || break
-		done
-		rc=0
-		wait "$pid" || rc=$?
 	fi
 	dir=${JOB_DIR[$pid]} kind=${JOB_KIND[$pid]}
 	unset "JOB_DIR[$pid]" "JOB_KIND[$pid]"
