@@ -482,21 +482,22 @@ static void check_cgroup(void)
 		say("cgroup", OK, NULL, "rdma.max of %s limits nothing", name);
 }
 
-/* The remedy for a limit of fdinfo: "user-objects", "objects", "cgroup-objects" */
-static const char *mend_limit(const char *key)
+/* Writes the remedy for a limit of fdinfo: "user-objects", "objects", "cgroup-objects". */
+static const char *mend_limit(char *mend, size_t size, const char *key)
 {
 	if (!strncmp(key, "cgroup-", 7))
 		return "rdma-ep status; cat " RULES ": a rule of the cgroup has it";
-	if (!strncmp(key, "user-", 5))
-		return "rdma-ep status; echo MORE > /sys/module/rdma_ep/parameters/user_max_* (see rdma_ep(4))";
-	return "rdma-ep status; echo MORE > /sys/module/rdma_ep/parameters/session_max_* (see rdma_ep(4))";
+	snprintf(mend, size, "rdma-ep status; echo MORE > " PARAMETERS "/%s_max_* (see rdma_ep(4))",
+		 strncmp(key, "user-", 5) ? "session" : "user");
+	return mend;
 }
 
 /* Warns if less than a tenth of a limit is left. */
 static void check_quota(void)
 {
-	struct session *list;
 	bool hidden, full = false;
+	struct session *list;
+	char mend[160];
 	int num, i, k;
 
 	if (access("/proc/self/fdinfo", F_OK))
@@ -511,8 +512,9 @@ static void check_quota(void)
 			if (!max || atoll(p->value) * 10 < max * 9)
 				continue;
 			full = true;
-			say("quota", WARN, mend_limit(p->key), "session %lu of user %s: %s: %s",
-			    list[i].number, session_value(&list[i], "user"), p->key, p->value);
+			say("quota", WARN, mend_limit(mend, sizeof(mend), p->key),
+			    "session %lu of user %s: %s: %s", list[i].number,
+			    session_value(&list[i], "user"), p->key, p->value);
 		}
 	}
 	if (!full)
@@ -565,7 +567,7 @@ static void report(const char *host, const char *port)
 	printf(", taint %s\n", line_of("/sys/module/rdma_ep/taint"));
 	printf("== parameters\n");
 	fflush(stdout);
-	show_output("cd /sys/module/rdma_ep/parameters && grep . * 2>&1");
+	show_output("cd " PARAMETERS " && grep . * 2>&1");
 	printf("== checks\n");
 	check_all(host, port);
 	fflush(stdout);

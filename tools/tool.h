@@ -11,7 +11,8 @@
 #include <rdma/rdma_ep.h>
 
 #define NODE	"/dev/infiniband/rdma_ep"
-#define RULES	"/sys/module/rdma_ep/parameters/rules"
+#define PARAMETERS	"/sys/module/rdma_ep/parameters"
+#define RULES	PARAMETERS "/rules"
 
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
