@@ -15,11 +15,12 @@ check "dpkg has nothing of them" [ -z "$(dpkg-query -W "${PACKAGES[@]}" 2>/dev/n
 nothing_left()
 {
 	local left
-	# Files of depmod, update-initramfs, the other kernel's maintainer scripts, and DKMS' key
+	# Files of depmod, update-initramfs, the other kernel's maintainer scripts, DKMS' key, and
+	# the directory of mount(8), which install.sh uses
 	left=$(comm -13 /rig/files.before <(all_files) |
 		grep -vE -e "^/usr/lib/modules/${other//+/[+]}/modules\\." \
 			-e '^/(boot/)?(initrd\.img|vmlinuz|config-)' \
-			-e '^/run/reboot-required' \
+			-e '^/run/(reboot-required|mount$)' \
 			-e '^/var/lib/(initramfs-tools|dkms/mok|shim-signed)' |
 		grep -vxFf <(sed 's,^/\(lib\|bin\|sbin\)/,/usr/&,; s,//,/,' \
 			/var/lib/dpkg/info/*.list))
