@@ -65,8 +65,8 @@ TEST_F(ep, connect_data_of_the_address)
 	rdma_destroy_event_channel(ch);
 }
 
-/* The QP of a request gets no CQ of another context. The listener is for all devices. */
-TEST_F(ep, cq_of_another_context)
+/* A listener for all devices with this PD: the QP of its request gets no CQ of another context. */
+static void refuse_cq(struct __test_metadata *_metadata, FIXTURE_DATA(ep) *self, struct ibv_pd *pd)
 {
 	struct rdma_event_channel *ch = ASSERT_PTR(rdma_create_event_channel());
 	struct ibv_qp_init_attr attr;
@@ -75,14 +75,12 @@ TEST_F(ep, cq_of_another_context)
 	struct rdma_addrinfo *res;
 	struct ibv_cq *cq;
 
-	if (is_stock())
-		SKIP(return, "the stock library passes a number to the kernel");
 	other = ASSERT_PTR(ibv_open_device(ASSERT_PTR(lib_context())->device));
 	cq = ASSERT_PTR(ibv_create_cq(other, 32, NULL, NULL, 0));
 	attr = lib_qp_attr_on(cq);
 	res = ASSERT_PTR(lib_rai(RAI_PASSIVE, 0, RDMA_PS_TCP));
 	((struct sockaddr_in *)res->ai_src_addr)->sin_addr.s_addr = INADDR_ANY;
-	ASSERT_EQ(0, rdma_create_ep(&e->listener, res, NULL, &attr));
+	ASSERT_EQ(0, rdma_create_ep(&e->listener, res, pd, &attr));
 	rdma_freeaddrinfo(res);
 	ASSERT_EQ(0, rdma_listen(e->listener, 1));
 	ASSERT_EQ(0, eps_client(e));
@@ -98,6 +96,23 @@ TEST_F(ep, cq_of_another_context)
 	EXPECT_EQ(0, eps_down(e));
 	rdma_destroy_event_channel(ch);
 	EXPECT_EQ(0, ibv_close_device(other));
+}
+
+TEST_F(ep, cq_of_another_context)
+{
+	if (is_stock())
+		SKIP(return, "the stock library passes a number to the kernel");
+	refuse_cq(_metadata, self, NULL);
+}
+
+TEST_F(ep, cq_of_another_context_than_the_pd)
+{
+	struct ibv_pd *pd = ASSERT_PTR(ibv_alloc_pd(ASSERT_PTR(lib_context())));
+
+	if (is_stock())
+		SKIP(return, "the stock library passes a number to the kernel");
+	refuse_cq(_metadata, self, pd);
+	EXPECT_EQ(0, ibv_dealloc_pd(pd));
 }
 
 /* rdma_destroy_ep() destroys the SRQ as well. */

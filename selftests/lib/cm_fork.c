@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* fork(2): a child has objects of its own, and cannot use those of its parent. */
+#include <sys/eventfd.h>
+
 #include "lib_test.h"
 
 #define CHILD_SECONDS	20
@@ -265,6 +267,38 @@ TEST(threads_and_forks)
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 3; i++)
 		EXPECT_RETURNS(NULL, &t[i]);
+}
+
+static int has_files(void *arg)
+{
+	const int *fds = arg;
+
+	for (; *fds >= 0; fds++)
+		CHILD(1, fcntl(*fds, F_GETFD) >= 0);
+	return 0;
+}
+
+/* Closes all descriptors, among them that of the session, and opens others in their place. */
+static int closes_all(void *arg)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	int fds[17], i;
+
+	CHILD(2, list);
+	ibv_free_device_list(list);
+	for (i = 3; i < 1024; i++)
+		close(i);
+	for (i = 0; i < 16; i++)
+		fds[i] = eventfd(0, 0);
+	fds[i] = -1;
+	CHILD(3, fds[15] >= 0);
+	CHILD(4, !in_child(has_files, fds));
+	return 0;
+}
+
+TEST(files_in_place_of_the_session)
+{
+	EXPECT_EQ(0, in_child(closes_all, NULL));
 }
 
 TEST_HARNESS_MAIN

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Posting with functions: ibv_wr_start() to ibv_wr_complete() */
+#include <dlfcn.h>
+
 #include "verbs_ex.h"
 
 #define REMOTE \
@@ -563,6 +565,20 @@ TEST_F(wr, many_threads)
 	for (i = 0; i < 2; i++) {
 		EXPECT_RETURNS(0, &t[i]);
 	}
+}
+
+/* Older headers do not declare the function. */
+TEST(names_of_opcodes)
+{
+	const char *(*name)(enum ibv_wr_opcode opcode) = dlsym(RTLD_DEFAULT, "ibv_wr_opcode_str");
+
+	if (!name && is_stock())
+		SKIP(return, "rdma-core before 49 has no ibv_wr_opcode_str()");
+	ASSERT_TRUE(name);
+	EXPECT_STREQ("rdma-write", name(IBV_WR_RDMA_WRITE));
+	EXPECT_STREQ("send-with-inv", name(IBV_WR_SEND_WITH_INV));
+	EXPECT_STREQ("driver1", name(IBV_WR_DRIVER1));
+	EXPECT_STREQ("atomic-write", name(15));
 }
 
 TEST_HARNESS_MAIN
