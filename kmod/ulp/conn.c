@@ -141,6 +141,8 @@ static int ulp_set_param(const struct rdma_ep *ep,
 {
 	const struct ib_device_attr *attrs = &ep->ibdev->attrs;
 
+	if (IS_ERR(given))
+		return -EINVAL;
 	if (given) {
 		*param = *given;
 		return param->private_data_len && IS_ERR_OR_NULL(param->private_data) ?
@@ -172,19 +174,20 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 	ret = ulp_begin(ep, ep_id_begin_bound);
 	if (ret)
 		return ret;
-	ret = ep->ibdev && !IS_ERR(given) ? ulp_set_param(ep, given, &param, accept) : -EINVAL;
+	ret = ep->ibdev ? ulp_set_param(ep, given, &param, accept) : -EINVAL;
 	if (ret)
 		return ulp_end(ep, ret);
-	if (accept)
+	if (accept) {
 		ret = ep_id_accept(&ep->id, NULL, &param, &ece, NULL, NULL);
-	else
-		ret = ep_id_connect(&ep->id, NULL, &param, &ece);
-	/* If the peer has taken the request back, the CM has nothing to accept. */
-	if (accept && ret == -EINVAL && ep->id.request)
-		ret = READ_ONCE(ep->status) ?: ret;
+		/* If the peer has taken the request back, the CM has nothing to accept. */
+		if (ret == -EINVAL && ep->id.request)
+			ret = READ_ONCE(ep->status) ?: ret;
+		return ulp_end(ep, ret);
+	}
+	ret = ep_id_connect(&ep->id, NULL, &param, &ece);
 	if (ret == -ERESTARTSYS)
 		ret = -EINTR;
-	if (accept || !ret || ret == -EINVAL || ret == -EINTR)
+	if (!ret || ret == -EINVAL || ret == -EINTR)
 		return ulp_end(ep, ret);
 	ep_id_end(&ep->id);
 	/* A driver that connects in the call causes no event. The caller gets the usual one. */
