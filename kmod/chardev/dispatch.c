@@ -24,10 +24,7 @@ struct uep_cmd_op {
 	u16 min_size;			/* size in the first version of the ABI */
 	u32 flags;			/* valid flags */
 	u16 await;			/* offset of its struct rdma_ep_await, or 0 */
-	/*
-	 * @fn copies the results out itself, as it cannot undo the command, or also on failure;
-	 * or there are none
-	 */
+	/* The results are not copied after @fn: it copies them itself, or there is no result. */
 	bool responds;
 	bool unowned;			/* works on a session without an owner */
 };

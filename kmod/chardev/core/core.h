@@ -425,7 +425,7 @@ struct uep_cmd {
 	/* Changes that are committed or undone at the end */
 	struct uep_cmd_step steps[UEP_CMD_MAX_STEPS];
 	int nr_steps;			/* number of @steps */
-	/* The handler has counted its refusal by reason, or its failure is none */
+	/* The handler has counted the reason of its refusal, or does not refuse by its failure */
 	bool counted;
 };
 
