@@ -392,99 +392,6 @@ static void kt_on_end_removed(struct kt *t)
 	kt_expect_call(t, del, 3 * KT_PROMPT_MS, 0);
 }
 
-/**
- * struct kt_acceptor - a protocol that accepts in the callback of a request
- * @child: the request
- * @local: address of @child
- * @peer: address of its peer
- * @ret: results of the callback's calls
- * @noio: the callback runs in a memalloc_noio_save() scope
- * @up: number of connections
- * @over: number of events with a status
- * @status: status of the latest
- */
-struct kt_acceptor {
-	struct rdma_ep *child;
-	struct sockaddr_storage local, peer;
-	int ret[4];
-	bool noio;
-	atomic_t up;
-	atomic_t over;
-	int status;
-};
-
-static void kt_accept_here(const struct rdma_ep_cm_event *event, void *context)
-{
-	struct kt_acceptor *a = context;
-
-	if (event->status) {
-		a->status = event->status;
-		atomic_inc(&a->over);
-	}
-	if (event->cm.event == RDMA_CM_EVENT_ESTABLISHED)
-		atomic_inc(&a->up);
-	if (!event->child)
-		return;
-	a->noio = current->flags & PF_MEMALLOC_NOIO;
-	a->ret[0] = rdma_ep_local_addr(event->child, &a->local);
-	a->ret[1] = rdma_ep_peer_addr(event->child, &a->peer);
-	a->ret[2] = rdma_ep_create_qp(event->child, NULL);
-	a->child = event->child;
-	/* The peer may be connected before this returns. */
-	a->ret[3] = rdma_ep_accept(event->child, NULL, 0);
-}
-
-/* Runs after the listener's destruction, so no callback runs any more. */
-static void kt_end_accepted(struct kt *t, void *a)
-{
-	rdma_ep_destroy(((struct kt_acceptor *)a)->child);
-}
-
-static void kt_callback_accepts(struct kt *t)
-{
-	struct kt_acceptor *a = kt_zalloc(t, sizeof(*a));
-	struct kt_setup setup = { .server_channel = kt_channel(t, kt_accept_here, a) };
-	struct sockaddr_storage addr;
-	struct kt_pair p;
-	int i;
-
-	kt_defer(t, KT_ENDPOINTS, kt_end_accepted, a);
-	kt_pair_client(t, &p, &setup);
-	kt_assert_eq(t, 0, rdma_ep_connect(p.client, NULL, KT_CALL_MS));
-	kt_expect(t, kt_wait_for(atomic_read(&a->up), KT_CALL_MS));
-	for (i = 0; i < ARRAY_SIZE(a->ret); i++)
-		kt_expect_eq(t, 0, a->ret[i]);
-	kt_expect(t, a->noio);
-	kt_expect_eq(t, 0, rdma_ep_local_addr(p.client, &addr));
-	kt_expect(t, kt_same_addr(&addr, &a->peer));
-	kt_expect_eq(t, 0, rdma_ep_peer_addr(p.client, &addr));
-	kt_expect(t, kt_same_addr(&addr, &a->local));
-	rdma_ep_abort(p.client, KT_ERROR);
-	kt_expect(t, kt_wait_for(atomic_read(&a->over), KT_CALL_MS));
-	kt_expect_eq(t, -ECONNRESET, a->status);
-}
-
-static void kt_refuse_here(const struct rdma_ep_cm_event *event, void *context)
-{
-	int *ret = context;
-
-	if (event->child)
-		*ret = rdma_ep_destroy(event->child);
-}
-
-static void kt_callback_refuses(struct kt *t)
-{
-	int *ret = kt_zalloc(t, sizeof(*ret));
-	struct kt_setup setup = { .server_channel = kt_channel(t, kt_refuse_here, ret) };
-	struct kt_pair p;
-
-	*ret = 1;
-	kt_pair_client(t, &p, &setup);
-	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_connect(p.client, NULL, KT_CALL_MS));
-	kt_expect(t, kt_wait_for(READ_ONCE(*ret) <= 0, KT_PROMPT_MS));
-	kt_expect_eq(t, 0, *ret);
-}
-
 /* ---- asynchronous events of the QP */
 
 /* Calls the QP's event handler with interrupts off, as a driver may do. */
@@ -571,33 +478,6 @@ static void kt_drain(struct kt *t)
 	kt_expect_eq(t, -EINVAL, rdma_ep_drain(b.p.listener));
 }
 
-/* ---- accessors while an SRQ is created and destroyed */
-
-static int kt_call_look(struct kt_args *a)
-{
-	while (!kthread_should_stop()) {
-		rdma_ep_srq(a->ep);
-		rdma_ep_pd(a->ep);
-		cond_resched();
-	}
-	return 0;
-}
-
-static void kt_srq_looked_at(struct kt *t)
-{
-	struct rdma_ep *ep = kt_passive(t, NULL);
-	struct kt_call *call = kt_call(t, kt_call_look, &(struct kt_args) { .ep = ep });
-	struct ib_srq_init_attr srq;
-	int i, ret = 0;
-
-	for (i = 0; i < 300 && !ret; i++) {
-		srq = (struct ib_srq_init_attr) { .attr = { .max_wr = 1, .max_sge = 1 } };
-		ret = rdma_ep_create_srq(ep, NULL, &srq) ?: rdma_ep_destroy_srq(ep);
-	}
-	kt_expect_eq(t, 0, ret);
-	kt_expect_eq(t, 0, kt_call_stop(call));
-}
-
 const struct kt_test kt_end_tests[] = {
 	{ "end_by_peer", kt_peer_disconnects },
 	{ "end_by_rejection", kt_peer_rejects },
@@ -620,11 +500,8 @@ const struct kt_test kt_end_tests[] = {
 	{ "abort_irqs_off", kt_abort_irqs_off },
 	{ "abort_events", kt_abort_events },
 	{ "abort_and_destroy", kt_abort_destroy, 120 },
-	{ "callback_accepts", kt_callback_accepts },
-	{ "callback_refuses", kt_callback_refuses },
 	{ "unconfirmed_but_used", kt_comm_est },
 	{ "unconfirmed_but_used_mock", kt_comm_est, .arg = true },
 	{ "drain", kt_drain },
-	{ "srq_looked_at", kt_srq_looked_at },
 	{}
 };

@@ -399,6 +399,33 @@ static void kt_srq_handler_ends(struct kt *t)
 	kt_expect_eq(t, 0, atomic_read(&slow->late));
 }
 
+/* ---- accessors while an SRQ is created and destroyed */
+
+static int kt_call_look(struct kt_args *a)
+{
+	while (!kthread_should_stop()) {
+		rdma_ep_srq(a->ep);
+		rdma_ep_pd(a->ep);
+		cond_resched();
+	}
+	return 0;
+}
+
+static void kt_srq_looked_at(struct kt *t)
+{
+	struct rdma_ep *ep = kt_passive(t, NULL);
+	struct kt_call *call = kt_call(t, kt_call_look, &(struct kt_args) { .ep = ep });
+	struct ib_srq_init_attr srq;
+	int i, ret = 0;
+
+	for (i = 0; i < 300 && !ret; i++) {
+		srq = (struct ib_srq_init_attr) { .attr = { .max_wr = 1, .max_sge = 1 } };
+		ret = rdma_ep_create_srq(ep, NULL, &srq) ?: rdma_ep_destroy_srq(ep);
+	}
+	kt_expect_eq(t, 0, ret);
+	kt_expect_eq(t, 0, kt_call_stop(call));
+}
+
 const struct kt_test kt_srq_tests[] = {
 	{ "srq_shared", kt_srq_shared },
 	{ "srq_destroyed_before_requests", kt_srq_destroyed },
@@ -410,5 +437,6 @@ const struct kt_test kt_srq_tests[] = {
 	{ "srq_deeper_than_qps", kt_srq_deep },
 	{ "srq_attr_again", kt_srq_attr_again },
 	{ "srq_handler_ends", kt_srq_handler_ends },
+	{ "srq_looked_at", kt_srq_looked_at },
 	{}
 };
