@@ -50,8 +50,11 @@ enum netns_mode rdma_netns_mode(void);
 /* Returns the number of devices in the network namespace, with those that rules close, or -1. */
 int rdma_netns_devices(void);
 
-/* exposed.c, reach.c: checks of doctor */
+/* exposed.c, limits.c, reach.c: checks of doctor. @fd: of the node, or -1 in check_memlock() */
 void check_exposed(int fd);
+void check_memlock(int fd);
+void check_cgroup(void);
+void check_quota(void);
 void check_reach(int fd, const char *name);
 void check_listen(const char *port);
 
