@@ -161,7 +161,7 @@ help:
 	@echo '  TESTS=*         pattern of the names of tests'
 	@echo '  KERNEL=debug    for check, demo and shell: the kernel of check-debug (SUITE=sid)'
 
-.PHONY: check-kernels all modules lib tools install install-modules install-lib install-config uninstall \
-	uninstall-config \
+.PHONY: check-kernels all modules lib tools install install-modules install-lib install-config \
+	uninstall uninstall-config \
 	bench bench-report check check-debug check-matrix check-packages deb demo dist \
 	shell lint docs site clean help
