@@ -6,7 +6,9 @@
 
 # The sources; in the guest they are in the directory src
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-if [[ -d $TOP/src ]]; then TOP=$TOP/src; else TOP=$TOP/../..; fi
+if [[ -d $TOP/src ]]; then TOP=$TOP/src; else TOP=$(cd "$TOP/../.." && pwd); fi
+# "make check" starts the tests, too.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
 WORK=$(mktemp -d) || exit 1
 trap 'rm -rf "$WORK"' EXIT

@@ -1,93 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Checks the parts of the rig, of the Makefiles and of clients/common.sh that need neither a guest nor
-# a build. "rig selftest" has the checks that need a guest.
+# Checks the parts of the rig that need neither a guest nor a build: caches, builds, guests, the end of
+# a cell. "rig selftest" has the checks that need a guest.
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
-TOP=$(cd "$TOP" && pwd)
-# "make check" starts this, too.
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES KERNEL DEADLINE LATE_SECONDS GUEST_TIMEOUT TEST_SCALE
-
-# ---- make: an installation fails with each of its files
-
-# Stubs of the programs that install. They fail on the file $FAIL_ON, and otherwise do nothing, as
-# nothing is built here. Directories are real.
-mkdir "$WORK/stubs"
-for program in install ln chmod; do
-	cat > "$WORK/stubs/$program" <<-END
-		#!/bin/bash
-		for word; do
-			[[ \$word != *"\$FAIL_ON" ]] || exit 1
-		done
-		[[ "$program \$1" != "install -d" ]] || exec $(command -v install) "\$@"
-	END
-	chmod +x "$WORK/stubs/$program"
-done
-
-# stubbed FILE MAKE_ARGUMENTS...: true if the installation succeeds when that of FILE fails
-stubbed()
-{
-	local fail=$1
-	shift
-	rm -rf "$WORK/installed"
-	FAIL_ON=$fail PATH=$WORK/stubs:$PATH MAKEFLAGS='' make "$@" \
-		DESTDIR="$WORK/installed" PREFIX=/usr/local > "$WORK/make.log" 2>&1
-}
-
-# installs NAME FILE MAKE_ARGUMENTS...: FILE is the first of several that one line installs
-installs()
-{
-	local name=$1 file=$2
-	shift 2
-	{
-		stubbed '/no file' "$@" || { echo "it fails without a reason"; cat "$WORK/make.log"; }
-		! stubbed "$file" "$@" || echo "it succeeds without $file"
-	} > "$WORK/bad"
-	result "$name fails with each file" "$WORK/bad"
-}
-
-# The top Makefile installs all headers of a directory: a made-up one with two.
-mkdir -p "$WORK/tree/kmod/include"
-cp "$TOP/Makefile" "$WORK/tree/"
-touch "$WORK"/tree/kmod/include/{one,two}.h
-# MAKE=:, -o all: build nothing
-installs "make install-lib" /one.h -C "$WORK/tree" install-lib MAKE=:
-installs "the installation of lib" /rdma_ep/librdmacm.so.1 -C "$TOP/lib" install -o all
-installs "the installation of tools" /rdma-ep-metrics.socket -C "$TOP/tools" install -o all
-script=$(make -s -C "$TOP/selftests" list TEST_GEN_PROGS= | sed -n 's,^\(clients/[^ ]*\) .*,\1,p' | head -n 1)
-installs "the installation of test scripts" "$script" -C "$TOP/selftests" install-scripts
-installs "the installation of files of tests" /one.file -C "$TOP/selftests" install-scripts \
-	TEST_FILES='clients/one.file clients/other.file'
-
-# ---- clients/common.sh: data that siw leaves unread excuses only a case in which a program does not
-# end (SIW-25)
-
-cat > "$WORK/lib.sh" <<'END'
-wait_for() { :; }
-rdma() { :; }
-END
-
-# excused RESULT COMMANDS: the result of a case with unread data
-excused()
-{
-	STOCK=1 GUEST_LIB="$WORK/lib.sh" bash -c '
-		. "$1" 2> /dev/null
-		siw_unread() { echo "40 bytes"; }
-		begin name
-		eval "$2"
-		end' bash "$TOP/selftests/clients/common.sh" "$2" > "$WORK/case" 2>&1
-	[[ $(head -n 1 "$WORK/case") == "$1" ]] || { echo "with $2:"; cat "$WORK/case"; }
-}
-
-skipped='ok 1 name # SKIP siw does not read what came early: 40 bytes'
-{
-	excused "$skipped" 'no_progress stuck'
-	excused "$skipped" 'no_progress stuck; problem later'
-	excused 'not ok 1 name' 'problem data'
-} > "$WORK/bad"
-result "unread data excuses a program that does not end only" "$WORK/bad"
+unset KERNEL DEADLINE LATE_SECONDS GUEST_TIMEOUT TEST_SCALE
 
 # ---- the cache: a made-up one
 
@@ -523,8 +442,8 @@ cat > "$WORK/no_env" <<END
 PATH=$WORK/private:\$PATH
 in_tree /none -- true
 END
-http_proxy='http://proxy.invalid:3128' https_proxy='' no_proxy='a, b' in_rig . "$WORK/no_env" 2>&1 |
-	grep _proxy | diff <(printf '%s\n' http_proxy=http://proxy.invalid:3128 "no_proxy=a, b") - > "$WORK/bad"
+http_proxy=proxy:1 https_proxy='' no_proxy='a, b' in_rig . "$WORK/no_env" 2>&1 |
+	grep _proxy | diff <(printf '%s\n' http_proxy=proxy:1 "no_proxy=a, b") - > "$WORK/bad"
 result "commands in a tree have the proxies" "$WORK/bad"
 
 # ---- the guests of a cell
@@ -591,104 +510,5 @@ DEADLINE=$EPOCHSECONDS LATE_SECONDS=60 \
 cell "there is time for a repetition" "1 again, counts 1 0 0 1, status 0" fail pass
 cell "no test has a result" "0 again, counts 0 1 1 0, status 1" skip
 cell "there is no time for its test" "0 again, counts 0 0 1 0, status 0" late
-
-# ---- make check: a made-up checkout, whose cells begin with the function $BEGIN
-
-vm=$WORK/checkout/selftests/vm
-mkdir -p "$WORK/checkout/selftests/tree"
-cp -r "$TOP/selftests/vm" "$vm"
-# The last part that the rig reads
-cat >> "$vm/deb.sh" <<'END'
-need_root() { :; }
-host_packages() { :; }
-cache_kept() { :; }
-accel() { :; }
-cell_begin() { "${BEGIN:-begin_skip}" "$1"; }
-begin_skip() { cell_skip "$1" "no guest here"; }
-begin_pass() { printf 'sid\t6\trxe\t1\t3\t0\t0\t0\n' > "$1/row"; }
-
-# A package cannot be installed.
-begin_no_package()
-{
-	echo " ucx-utils : Depends: libucx0 but it is not installable"
-	echo "E: Unable to correct problems"
-	die "no root file system"
-}
-
-# One cell is built without end.
-begin_stuck()
-{
-	[[ $1 != *siw* ]] || sleep 1000
-	begin_pass "$1"
-}
-
-# One cell has no place for its row.
-begin_no_row()
-{
-	[[ $1 != *siw* ]] || { ln -s /no/such/row "$1/row"; return; }
-	begin_pass "$1"
-}
-
-# With $FORGET, "wait -n" does not find processes.
-wait()
-{
-	[[ ${FORGET:-} && $1 == -n ]] || { builtin wait "$@"; return; }
-	builtin wait "${@:4}"
-	printf -v "$3" ''
-	return 127
-}
-
-# A cell with a test, whose guests have no place for their directories
-begin_no_guests()
-{
-	KVER=6 EXTRAS='' INITRAMFS='' KERNEL_ROOT='' STAGE='' TREE='' VMLINUZ=''
-	cell_settings "$1"
-	echo "one 5" | tee "$1/tests" > "$1/queue/tests"
-	rm -r "$1/guests"
-	touch "$1/guests"
-}
-END
-echo 'echo "ok 1 a"; echo "1..1"' > "$WORK/checkout/selftests/tree/rig.sh"
-
-# make_check NAME WORDS PATTERN STATUS [ASSIGNMENT...]: the output of "make check" if words.sh prints
-# WORDS matches the pattern
-make_check()
-{
-	local status=0
-	echo "$2" > "$WORK/words"
-	echo "cat '$WORK/words'" > "$WORK/checkout/selftests/tree/words.sh"
-	env -u SUITE -u DEVICE -u KERNEL -u TESTS -u CELLS -u MATRIX -u RESULTS -u MATRIX_SECONDS \
-		CACHE="$WORK/cache" "${@:5}" timeout 200 "$vm/rig" matrix > "$WORK/said" 2>&1 || status=$?
-	{
-		[[ $status == "$4" ]] || echo "status $status"
-		grep -qE "$3" "$WORK/said" || echo "no line \"$3\""
-	} > "$WORK/bad"
-	[[ ! -s $WORK/bad ]] || cat "$WORK/said" >> "$WORK/bad"
-	result "make check: $1" "$WORK/bad"
-}
-
-cells=$(grep -cvE '^(#|$)' "$TOP/selftests/vm/cells")
-passes=$'ok 1 b\nok 2 c # SKIP d\n1..2'
-make_check "all pass" "$passes" "^$((2 + 3 * cells)) passed, 0 failed, 1 skipped\$" 0 BEGIN=begin_pass
-make_check "the checks of the checkout pass, and no guest runs" "$passes" \
-	"^2 passed, 1 failed, $((cells + 1)) skipped\$" 1
-make_check "a check of the checkout fails" $'ok 1 b\nnot ok 2 c\n1..2' \
-	'^checkout/host: FAILED: words.sh: c$' 1 BEGIN=begin_pass
-make_check "some cells only" 'not ok 1 b' '^6 passed, 0 failed, 0 skipped$' 0 CELLS='trixie/*' \
-	BEGIN=begin_pass
-make_check "the guests of a cell cannot begin" "" '^trixie/rxe.*: FAILED: one: not run$' 1 \
-	CELLS='trixie/rxe' BEGIN=begin_no_guests
-make_check "bash has noted the end of processes" "$passes" "^$((2 + 3 * cells)) passed, 0 failed" 0 \
-	BEGIN=begin_pass FORGET=1
-make_check "a cell has no row" "" '^trixie/siw.*: FAILED: the cell has no result$' 1 \
-	CELLS='trixie/*' BEGIN=begin_no_row
-make_check "the results cannot be kept" "$passes" "^$((2 + 3 * cells)) passed, 0 failed" 0 \
-	BEGIN=begin_pass RESULTS="$WORK/words/results"
-make_check "the reason why a cell cannot begin" "" \
-	'^trixie/rxe.*: FAILED: ucx-utils : Depends: libucx0 but it is not installable$' 1 \
-	CELLS='trixie/rxe' BEGIN=begin_no_package
-# The builds end in two seconds, and the deadline is later.
-make_check "a build does not end" "" '^trixie/siw.*: FAILED: still building' 1 \
-	CELLS='trixie/*' BEGIN=begin_stuck MATRIX_SECONDS=60 LATE_SECONDS=-58
 
 finish_checks

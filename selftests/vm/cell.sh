@@ -182,9 +182,9 @@ cell_again()
 	return 1
 }
 
-# Checks of the checkout itself: its history, and the rig. They run on this machine, in place of a
-# guest. The other checks of selftests/tree are tests of the cells.
-CHECKOUT_TESTS=(words.sh rig.sh)
+# Checks of the checkout itself: its history, the rig, installations. They run on this machine, in
+# place of a guest. The other checks of selftests/tree are tests of the cells.
+CHECKOUT_TESTS=(words.sh rig.sh matrix.sh install.sh clients.sh)
 
 cmd_cell_checkout()
 {
