@@ -14,7 +14,7 @@ static const enum rdma_ep_obj_type uep_end_order[] = {
 	RDMA_EP_OBJ_MR, RDMA_EP_OBJ_AH, RDMA_EP_OBJ_XRCD, RDMA_EP_OBJ_PD, RDMA_EP_OBJ_CTX,
 };
 
-/* The context that the object has been created in, or is; NULL: in none, as an id */
+/* The context of the object, or the object itself if it is one; NULL: none, as of an id */
 struct uep_ctx *uep_obj_ctx(struct uep_obj *obj)
 {
 	while (obj && obj->type->type != RDMA_EP_OBJ_CTX)

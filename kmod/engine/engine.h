@@ -449,7 +449,7 @@ int ep_id_begin(struct ep_id *id);
 int ep_id_begin_bound(struct ep_id *id);
 void ep_id_end(struct ep_id *id);
 struct ep_dev *ep_id_dev(struct ep_id *id);
-/* Requests that may wait for the owner of a listener: iw_cm and drivers allocate for each. */
+/* Requests that may wait for a listener's owner; iw_cm and drivers allocate memory for each. */
 #define EP_MAX_BACKLOG	1024
 int ep_id_listen(struct ep_id *id, int backlog);
 int ep_id_resolve_addr(struct ep_id *id, struct sockaddr *src, const struct sockaddr *dst,

@@ -117,7 +117,7 @@ static int ep_qp_detach_locked(struct ep_qp *qp, const union ib_gid *gid, u16 li
 }
 
 /*
- * Attaches the QP for 0 or 1 memberships of its id. Of a membership, ep_qp_leave_mcast() follows.
+ * Attaches the QP for @members memberships of its id, 0 or 1; ep_qp_leave_mcast() ends one.
  * Attaching twice is attaching once, as with uverbs. -EINTR if the task is killed
  */
 int ep_qp_attach_mcast(struct ep_qp *qp, const union ib_gid *gid, u16 lid, u32 members)

@@ -28,9 +28,9 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 /**
  * rdma_ep_listen() - listen for connection requests
  * @ep: passive endpoint
- * @backlog: requests that may wait to be taken, at least 1, more than 1024 is 1024. Requests
- *	beyond it are dropped, and come again when the peer's CM repeats them; with
- *	iWARP they are refused
+ * @backlog: requests that may wait to be taken, at least 1; a larger number than 1024
+ *	counts as 1024. Requests beyond it are dropped, and come again when the peer's
+ *	CM repeats them; with iWARP they are refused
  *
  * Requests go to rdma_ep_get_request(), or, if the endpoint has a channel, there as
  * %RDMA_CM_EVENT_CONNECT_REQUEST. They get the SRQ that the endpoint has when they
@@ -47,7 +47,7 @@ int rdma_ep_listen(struct rdma_ep *ep, int backlog)
 		return PTR_ERR(call);
 	if (backlog < 1)
 		return -EINVAL;
-	/* To rdma_cm, an id that could not be resolved is as good as a bound one. */
+	/* rdma_cm lets an id listen whose address could not be resolved. */
 	return ulp_begin(ep, ep_id_begin) ?:
 	       ulp_end(ep, !ep->passive ? -EINVAL :
 			   ep_id_listen(&ep->id, min(backlog, EP_MAX_BACKLOG)));
@@ -190,7 +190,7 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
 	if (!ret || ret == -EINVAL || ret == -EINTR)
 		return ulp_end(ep, ret);
 	ep_id_end(&ep->id);
-	/* A driver that connects in the call causes no event. The caller gets the usual one. */
+	/* If the driver connects in the call, rdma_cm reports no event of its failure. */
 	ulp_failed(ep, RDMA_CM_EVENT_CONNECT_ERROR, ret);
 	return ulp_alive(ep);
 }

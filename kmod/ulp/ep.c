@@ -72,7 +72,7 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 		ulp_report(ep, event, 0);
 		return;
 	}
-	/* The peer may reject after ESTABLISHED: it has not confirmed, or lost the confirmation. */
+	/* A peer rejects if it has not confirmed (ulp_comm_est()), or if the answer was lost. */
 	if (event->event == RDMA_CM_EVENT_DISCONNECTED || test_bit(ULP_EP_ESTABLISHED, &ep->flags))
 		set_bit(ULP_EP_DISCONNECTED, &ep->flags);
 	ulp_over(ep, error);

@@ -205,7 +205,7 @@ static int ulp_qp_init_attr(struct rdma_ep *ep,
 	if (IS_ERR(init->srq) ||
 	    (init->srq && init->srq->device != ep->ibdev))
 		return -EINVAL;
-	/* With an SRQ, that of receives is the depth of the CQ. */
+	/* With an SRQ, max_recv_wr is the depth of the CQ. */
 	if (init->cap.max_send_wr > max_wr ||
 	    init->cap.max_recv_wr > (init->srq ? attrs->max_cqe : max_wr))
 		return -EINVAL;

@@ -338,8 +338,8 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 }
 
 /*
- * Reports an event that a command causes, as @ev, which is zeroed and no longer the caller's.
- * Between ep_id_begin() and ep_id_end()
+ * Queues an event that a command causes. Takes over @ev, which is zeroed. Called between
+ * ep_id_begin() and ep_id_end().
  */
 void uep_id_report(struct uep_id *id, struct uep_event *ev, enum rdma_cm_event_type type)
 {

@@ -163,8 +163,8 @@ struct uep_session {
 	struct xarray ring_pages;	/* memory shared with the user, by page number */
 	struct ida rings;		/* indices of the rings in @ring_pages that are in use */
 	struct list_head idle;		/* idle CQs (uep_idle_user.lock) */
-	unsigned int nr_idle;		/* number of them (the same) */
-	u64 idle_bytes;			/* charged for them (the same) */
+	unsigned int nr_idle;		/* number of @idle (uep_idle_user.lock) */
+	u64 idle_bytes;			/* charged for @idle (uep_idle_user.lock) */
 	struct list_head queues;	/* event and completion channels (@ev_lock) */
 	u32 queue_number;		/* of the latest of them (@ev_lock) */
 	spinlock_t note_lock;		/* notes of objects */
@@ -425,7 +425,7 @@ struct uep_cmd {
 	/* Changes that are committed or undone at the end */
 	struct uep_cmd_step steps[UEP_CMD_MAX_STEPS];
 	int nr_steps;			/* number of @steps */
-	/* The handler has counted the reason of its refusal, or does not refuse by its failure */
+	/* The handler has counted the reason, or its failure is no refusal */
 	bool counted;
 };
 

@@ -245,8 +245,8 @@ u64 uep_group_users(const struct uep_group *g)
 }
 
 /*
- * The cgroup, from @g upwards, whose rule exempts the tasks of @g from RLIMIT_MEMLOCK, as limits
- * hold instead; or NULL
+ * The cgroup, from @g upwards, whose rule exempts the tasks of @g from RLIMIT_MEMLOCK, as other
+ * limits hold instead; or NULL
  */
 const struct uep_group *uep_group_memlock(const struct uep_group *g)
 {

@@ -38,7 +38,7 @@ struct uep_group {
 	int level;			/* 0: the root */
 	struct uep_group *parent;	/* the cgroup above (holds a reference); NULL: none */
 	atomic64_t held[UEP_NR_HELD];	/* charged */
-	/* Limits by the rules; changes at any time, also to less than is charged */
+	/* Limits by the rules; they change at any time, also to less than is charged */
 	u64 max[UEP_NR_HELD];
 	enum uep_memlock memlock;	/* by the rules, as @users */
 	enum uep_users users;		/* of later sessions */

@@ -234,7 +234,7 @@ static void uep_queue_free(struct kref *ref)
 	kfree_rcu(q, rcu);
 }
 
-/* @q: or NULL */
+/* @q may be NULL. */
 void uep_queue_put(struct uep_queue *q)
 {
 	if (q)

@@ -415,7 +415,7 @@ uep_cmd_fn uep_post_send, uep_post_recv, uep_post_srq_recv;
 uep_cmd_fn uep_query, uep_query_devices, uep_query_device, uep_query_port, uep_query_gid;
 uep_cmd_fn uep_query_gid_table, uep_query_pkey;
 
-/* In a structure that is made from src: the member of both */
+/* Initialises a member with that of the same name in the structure src. */
 #define UEP_COPY(member)	.member = src->member
 
 void uep_ah_attr_to_user(struct ib_uverbs_ah_attr *dst, struct rdma_ah_attr *src);
