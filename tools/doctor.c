@@ -50,8 +50,7 @@ void say(const char *check, enum verdict v, const char *mend, const char *fmt, .
 		printf("      %8s -> %s\n", "", how);
 }
 
-/* The first line of a file, or "". */
-static const char *line_of(const char *path)
+const char *line_of(const char *path)
 {
 	static char line[256];
 	FILE *f = fopen(path, "re");
@@ -391,7 +390,7 @@ static void report(const char *host, const char *port)
 	printf(", taint %s\n", line_of("/sys/module/rdma_ep/taint"));
 	printf("== parameters\n");
 	fflush(stdout);
-	show_output("cd " PARAMETERS " && grep . * 2>&1");
+	show_output("exec 2>&1; cd " PARAMETERS " && grep . *");
 	printf("== checks\n");
 	check_all(host, port);
 	fflush(stdout);
