@@ -196,6 +196,9 @@ static void values(enum ibv_qp_type type)
 	TRY(RESET, INIT, "INIT, pkey_index 65535", attr.pkey_index = 65535);
 	TRY(RESET, INIT, "INIT, access 0", attr.qp_access_flags = 0);
 	TRY(RESET, INIT, "INIT, access -1", attr.qp_access_flags = -1);
+	TRY(RESET, INIT, "INIT, access of regions",
+	    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND |
+				   IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING);
 	TRY(RESET, INIT, "INIT, privileged qkey", attr.qkey = 0x80010000);
 	TRY(RESET, INIT, "INIT, cur_qp_state right",
 	    (attr.cur_qp_state = IBV_QPS_RESET, mask |= IBV_QP_CUR_STATE));

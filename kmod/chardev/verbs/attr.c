@@ -123,6 +123,8 @@ void uep_qp_attr_to_user(struct ib_uverbs_qp_attr *dst, struct ib_qp_attr *src, 
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |		\
 	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |		\
 	 EP_COMPAT_ACCESS_FLUSH)
+/* Those of ibv_reg_mr(3), too; 8 and 9 are the bits of FLUSH. Stock drivers ignore the others. */
+#define UEP_QP_ACCESS_KNOWN	(GENMASK(9, 0) | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
 
 /* The rules about ports that the core leaves to its callers. */
 static int uep_qp_check_ports(struct uep_qp *qp, const struct ib_uverbs_qp_attr *src, int *mask,
@@ -160,7 +162,7 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	if ((*mask & ~UEP_QP_MASK) || memchr_inv(src->reserved, 0, sizeof(src->reserved)) ||
 	    ((*mask & IB_QP_STATE) && src->qp_state > IB_QPS_ERR) ||
 	    ((*mask & IB_QP_CUR_STATE) && src->cur_qp_state > IB_QPS_ERR) ||
-	    ((*mask & IB_QP_ACCESS_FLAGS) && (src->qp_access_flags & ~UEP_QP_ACCESS)))
+	    ((*mask & IB_QP_ACCESS_FLAGS) && (src->qp_access_flags & ~UEP_QP_ACCESS_KNOWN)))
 		return -EINVAL;
 	if ((*mask & IB_QP_QKEY) && (src->qkey & IB_QP_SET_QKEY) && !ep_compat_qkey_allowed(ibdev))
 		return -EPERM;
@@ -171,11 +173,11 @@ int uep_qp_attr_from_user(struct uep_qp *qp, struct ib_qp_attr *dst,
 	*dst = (struct ib_qp_attr) {
 		UEP_COPY(qp_state), UEP_COPY(cur_qp_state), UEP_COPY(path_mtu),
 		UEP_COPY(path_mig_state), UEP_COPY(qkey), UEP_COPY(dest_qp_num),
-		UEP_COPY(qp_access_flags), UEP_COPY(pkey_index), UEP_COPY(alt_pkey_index),
-		UEP_COPY(en_sqd_async_notify), UEP_COPY(max_rd_atomic),
-		UEP_COPY(max_dest_rd_atomic), UEP_COPY(min_rnr_timer), UEP_COPY(port_num),
-		UEP_COPY(timeout), UEP_COPY(retry_cnt), UEP_COPY(rnr_retry),
+		UEP_COPY(pkey_index), UEP_COPY(alt_pkey_index), UEP_COPY(en_sqd_async_notify),
+		UEP_COPY(max_rd_atomic), UEP_COPY(max_dest_rd_atomic), UEP_COPY(min_rnr_timer),
+		UEP_COPY(port_num), UEP_COPY(timeout), UEP_COPY(retry_cnt), UEP_COPY(rnr_retry),
 		UEP_COPY(alt_port_num), UEP_COPY(alt_timeout),
+		.qp_access_flags = src->qp_access_flags & UEP_QP_ACCESS,
 		/* The core ignores the upper bits, and logs that. */
 		.rq_psn = src->rq_psn & 0xffffff,
 		.sq_psn = src->sq_psn & 0xffffff,
