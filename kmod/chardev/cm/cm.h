@@ -55,6 +55,7 @@ struct uep_id {
 	int last;			/* latest event for fdinfo; -1: none */
 	u32 events_reported;		/* number of read events (ev_lock) */
 	bool own_path;			/* the user has set its path (id.lock) */
+	bool both_families;		/* the user has set RDMA_OPTION_ID_AFONLY to 0 (id.lock) */
 	struct uep_srq *srq;		/* holds a reference (id.lock) */
 	/* Of the task that listens, if the id is bound to no device (before it listens: id.lock) */
 	const struct cred *cred;
@@ -110,6 +111,7 @@ struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle);
 int uep_id_end(struct uep_id *id, int ret);
 int uep_id_keep_rights(struct uep_id *id);
 int uep_id_check_access(const struct uep_id *id);
+int uep_id_check_listen(const struct uep_id *id);
 int uep_id_check_peer(const struct uep_id *id);
 void uep_id_report(struct uep_id *id, struct uep_event *ev, enum rdma_cm_event_type type);
 void uep_id_count_event(const struct uep_id *id, enum rdma_cm_event_type event);

@@ -21,7 +21,7 @@ static int uep_listen_check(const struct uep_id *id, u32 *nr_iwarp)
 	int srcu, ret;
 
 	/* Listening begets ids. */
-	ret = uep_check_create_id(id->obj.session) ?: uep_id_check_access(id);
+	ret = uep_check_create_id(id->obj.session) ?: uep_id_check_listen(id);
 	*nr_iwarp = ibdev && ibdev->node_type == RDMA_NODE_RNIC;
 	if (ibdev)
 		return ret;

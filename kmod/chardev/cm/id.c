@@ -205,6 +205,19 @@ int uep_id_check_access(const struct uep_id *id)
 	return uep_check_local(s, (struct sockaddr *)&addr.src_addr);
 }
 
+/* As uep_id_check_access(), to listen. An id without a device listens at all addresses. */
+int uep_id_check_listen(const struct uep_id *id)
+{
+	struct uep_session *s = id->obj.session;
+	int ret = uep_id_check_access(id);
+	struct rdma_addr addr;
+
+	if (ret || id->id.cm_id->device || !uep_restrictions(s))
+		return ret;
+	uep_id_get_addr(id, &addr);
+	return uep_check_all_local(s, (struct sockaddr *)&addr.src_addr, id->both_families);
+}
+
 /* May the session reach the peer of the id? Inside uep_id_begin() */
 int uep_id_check_peer(const struct uep_id *id)
 {

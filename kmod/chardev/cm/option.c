@@ -10,8 +10,11 @@
 /* Longest option value: a handful of path records. */
 #define UEP_MAX_OPTLEN	1024
 
-static int uep_set_option_id(struct rdma_cm_id *cm_id, u32 optname, const void *optval, u32 optlen)
+static int uep_set_option_id(struct uep_id *id, u32 optname, const void *optval, u32 optlen)
 {
+	struct rdma_cm_id *cm_id = id->id.cm_id;
+	int ret;
+
 	switch (optname) {
 	case RDMA_OPTION_ID_TOS:
 		if (optlen != sizeof(u8))
@@ -25,7 +28,10 @@ static int uep_set_option_id(struct rdma_cm_id *cm_id, u32 optname, const void *
 	case RDMA_OPTION_ID_AFONLY:
 		if (optlen != sizeof(int))
 			return -EINVAL;
-		return rdma_set_afonly(cm_id, *(int *)optval ? 1 : 0);
+		ret = rdma_set_afonly(cm_id, *(int *)optval ? 1 : 0);
+		if (!ret)
+			id->both_families = !*(int *)optval;
+		return ret;
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
 		/* Five bits on the wire, and drivers shift by them. */
 		if (optlen != sizeof(u8) || *(u8 *)optval > 31)
@@ -97,7 +103,7 @@ int uep_set_option(struct uep_cmd *cmd)
 		goto out;
 	}
 	if (arg->level == RDMA_OPTION_ID)
-		ret = uep_set_option_id(id->id.cm_id, arg->optname, optval, arg->optlen);
+		ret = uep_set_option_id(id, arg->optname, optval, arg->optlen);
 	else
 		ret = uep_set_option_path(id, optval, arg->optlen);
 	ret = uep_id_end(id, ret);

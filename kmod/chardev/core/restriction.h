@@ -61,6 +61,7 @@ bool uep_dev_granted(struct uep_session *s, struct ib_device *ibdev);
 int uep_check_create_id(const struct uep_session *s);
 int uep_check_bind(const struct uep_session *s, const struct sockaddr *addr);
 int uep_check_local(const struct uep_session *s, const struct sockaddr *addr);
+int uep_check_all_local(const struct uep_session *s, const struct sockaddr *addr, bool both);
 int uep_check_peer(const struct uep_session *s, const struct sockaddr *addr);
 int uep_check_mcast(const struct uep_session *s, const struct sockaddr *addr);
 int uep_check_gid(const struct uep_session *s, const union ib_gid *gid);

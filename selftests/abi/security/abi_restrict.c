@@ -29,6 +29,16 @@ FIXTURE_SETUP(restrict)
 
 TEARDOWN_CLOSES(restrict)
 
+static int set_afonly(const struct abi *s, __u32 id, int value)
+{
+	struct rdma_ep_cmd_set_option o = {
+		.id = id, .level = RDMA_OPTION_ID, .optname = RDMA_OPTION_ID_AFONLY,
+		.optval = (uintptr_t)&value, .optlen = sizeof(value),
+	};
+
+	return ABI(s->fd, SET_OPTION, &o);
+}
+
 static int num_devices(const struct abi *s)
 {
 	struct rdma_ep_cmd_query_devices q = {};
@@ -262,6 +272,59 @@ TEST_F(restrict, unspecified_addresses_and_ports)
 	addr.sin_port = 0;
 	EXPECT_EQ(0, abi_bind_to(&self->s, self->id, &addr));
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
+}
+
+/* rdma_cm listens on a loopback address as on the unspecified one. */
+TEST_F(restrict, loopback_grant_listens_at_no_other_address)
+{
+	struct rdma_ep_grant grants[] = {
+		grant(RDMA_EP_GRANT_BIND, "127.0.0.0", 8, PORT, PORT + 1),
+		grant(RDMA_EP_GRANT_BIND, "::1", 128, PORT, PORT + 1),
+		grant(RDMA_EP_GRANT_BIND, "0.0.0.0", 32, PORT + 1, PORT + 1),
+	};
+	struct sockaddr_in6 loop6 = { .sin6_family = AF_INET6, .sin6_port = htons(PORT + 1),
+				      .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in loop = {
+		.sin_family = AF_INET, .sin_port = htons(PORT),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	__u32 ids[2];
+
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, grants, 3));
+	EXPECT_EQ(0, abi_bind_to(&self->s, self->id, &loop));
+	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
+	for (int i = 0; i < 2; i++)
+		OK(abi_tcp_id(&self->s, self->channel, 0, &ids[i]));
+	EXPECT_EQ(0, abi_bind_to(&self->s, ids[0], &loop6));
+	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, ids[0], 1));
+	OK(ABI_DESTROY(&self->s, ID, ids[0]));
+	loop.sin_port = htons(PORT + 1);
+	EXPECT_EQ(0, abi_bind_to(&self->s, ids[1], &loop));
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, ids[1], 1));
+}
+
+/* With RDMA_OPTION_ID_AFONLY 0 the unspecified address of IPv4 stands for IPv6, too. */
+TEST_F(restrict, grant_of_ipv4_listens_at_no_address_of_ipv6)
+{
+	struct rdma_ep_grant grants[] = {
+		grant(RDMA_EP_GRANT_BIND, "0.0.0.0", 0, PORT, PORT + 1),
+		grant(RDMA_EP_GRANT_BIND, "::", 128, PORT + 1, PORT + 1),
+	};
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	__u32 ids[2];
+
+	for (int i = 0; i < 2; i++)
+		OK(abi_tcp_id(&self->s, self->channel, 0, &ids[i]));
+	OK(set_afonly(&self->s, ids[0], 0));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, grants, 2));
+	EXPECT_EQ(0, abi_bind_to(&self->s, ids[0], &any));
+	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, ids[0], 1));
+	OK(set_afonly(&self->s, ids[0], 1));
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, ids[0], 1));
+	any.sin_port = htons(PORT + 1);
+	EXPECT_EQ(0, abi_bind_to(&self->s, ids[1], &any));
+	OK(set_afonly(&self->s, ids[1], 0));
+	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, ids[1], 1));
 }
 
 TEST_F(restrict, peers)
