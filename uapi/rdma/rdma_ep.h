@@ -891,10 +891,12 @@ enum rdma_ep_xrcd_flags {
  * Sessions of one user that open a domain of one device by the same file (the same
  * inode) share that domain: see ibv_open_xrcd(3). @fd may be closed afterwards.
  * Users do not share domains, even if they can open the same file: a user of a
- * shared domain could take over the connections of its QPs. The file's mount stays
+ * shared domain could take over the connections of its QPs. So a task of another user
+ * than the session's, as one that has adopted it, names no file. The file's mount stays
  * in use until the domain is closed.
  *
  *  - EBADF: @fd is not an open file
+ *  - EACCES: @fd is not -1, and the caller's effective user is not the session's
  *  - EAGAIN: the domain does not exist, and RDMA_EP_XRCD_CREATE is not set
  *  - EINVAL: the domain exists, and RDMA_EP_XRCD_EXCLUSIVE is set
  *  - EOPNOTSUPP: the device has no XRC
@@ -1376,6 +1378,7 @@ struct rdma_ep_cmd_create_qp {
  * ibv_open_qp(3). The QP exists until its last opener has destroyed it. Every opener
  * receives its events and can modify it.
  *
+ *  - EACCES: a file names the domain, and the caller's effective user is not the session's
  *  - EINVAL: no target QP in the domain has this number
  */
 struct rdma_ep_cmd_open_qp {

@@ -35,6 +35,12 @@ static int uep_xrcd_get_path(struct uep_xrcd *xrcd, int fd, const struct inode *
 	return 0;
 }
 
+/* Other sessions of the user share the domain of a file, with its QPs: no adopter gets at them. */
+static bool uep_xrcd_is_own(const struct uep_session *s)
+{
+	return uid_eq(s->user->uid, current_euid());
+}
+
 /* Called inside ep_dev_enter(). */
 static struct uep_xrcd *uep_xrcd_create(struct uep_ctx *ctx, int fd, u32 flags)
 {
@@ -47,7 +53,8 @@ static struct uep_xrcd *uep_xrcd_create(struct uep_ctx *ctx, int fd, u32 flags)
 		return xrcd;
 	xrcd->ctx = ctx;
 	if (fd != -1)
-		ret = uep_xrcd_get_path(xrcd, fd, &inode);
+		ret = uep_xrcd_is_own(ctx->obj.session) ?
+		      uep_xrcd_get_path(xrcd, fd, &inode) : -EACCES;
 	if (!ret)
 		ret = ep_xrcd_open(&xrcd->xrcd, ctx->obj.dev, &uep_obj_res_ops, inode,
 				   ctx->obj.session->user, flags & RDMA_EP_XRCD_CREATE,
@@ -121,9 +128,13 @@ int uep_open_qp(struct uep_cmd *cmd)
 	xrcd = uep_obj_enter(cmd->s, arg->xrcd, RDMA_EP_OBJ_XRCD, &srcu);
 	if (IS_ERR(xrcd))
 		return PTR_ERR(xrcd);
+	ret = -EACCES;
+	if (xrcd->path.dentry && !uep_xrcd_is_own(cmd->s))
+		goto out;
 	qp = uep_target_create(xrcd, arg->uid, &arg->qp_num);
 	ret = uep_cmd_add_obj(cmd, qp, &arg->qp);
 	if (!ret)
 		arg->state = qp->qp.state;
+out:
 	return uep_obj_exit(&xrcd->obj, srcu, ret);
 }

@@ -192,6 +192,13 @@ struct shared {
 	__u32 qp_num;
 };
 
+struct adopter {
+	const struct abi *session;
+	int file;
+	__u32 xrcd;			/* of the session, by the file */
+	__u32 qp_num;			/* of another session in that domain */
+};
+
 /* A child of another user, which has the file open */
 static int other_user(void *arg)
 {
@@ -205,6 +212,37 @@ static int other_user(void *arg)
 	CHECK(12, abi_open_xrcd(&s, f->file, CREATE | EXCL, &xrcd) == 0);
 	CHECK(13, open_qp(&s, xrcd, f->qp_num, 0, &qp) == -EINVAL);
 	return 0;
+}
+
+/* A child of another user, which adopts the other session */
+static int other_adopter(void *arg)
+{
+	const struct adopter *a = arg;
+	struct abi s = *a->session;
+	__u32 xrcd, qp;
+
+	CHECK(10, abi_become_nobody() == 0);
+	s.fd = abi_adopt(a->session->fd);
+	CHECK(11, s.fd > 0);
+	CHECK(12, abi_open_xrcd(&s, a->file, 0, &xrcd) == -EACCES);
+	CHECK(13, abi_open_xrcd(&s, a->file, CREATE, &xrcd) == -EACCES);
+	CHECK(14, abi_open_xrcd(&s, -1, 0, &xrcd) == 0);
+	CHECK(15, open_qp(&s, a->xrcd, a->qp_num, 0, &qp) == -EACCES);
+	CHECK(16, open_qp(&s, xrcd, a->qp_num, 0, &qp) == -EINVAL);
+	return 0;
+}
+
+TEST_F(xrc, xrcd_of_giver_refused)
+{
+	struct adopter a = { .session = &self->s2, .file = self->file };
+	struct rdma_ep_cmd_create_qp c;
+	__u32 xrcd;
+
+	OK(abi_open_xrcd(&self->s, self->file, CREATE, &xrcd));
+	OK(new_target(&self->s, xrcd, &c));
+	a.qp_num = c.init.qp_num;
+	OK(abi_open_xrcd(&self->s2, self->file, 0, &a.xrcd));
+	EXPECT_EQ(0, abi_child(other_adopter, &a));
 }
 
 TEST_F(xrc, xrcd_of_other_user_refused)
