@@ -200,8 +200,10 @@ void uep_session_close(struct uep_owner *owner)
 {
 	struct uep_session *s = NULL;
 
-	if (atomic_dec_and_test(&owner->files))
+	if (atomic_dec_and_test(&owner->files)) {
 		s = uep_owner_take_session(owner);
+		uep_owner_end_charge(owner);
+	}
 	if (s)
 		uep_session_release(s);
 	uep_owner_put(owner);

@@ -202,7 +202,8 @@ void uep_session_cleanup(void);
  * @lock: @session
  * @session: session whose files are this owner's. NULL: another
  *	owner has taken it. Holds the session's first reference
- * @charged: session that the file is charged to (a reference); NULL: its own charge includes it
+ * @charged: session that @files are charged to (a reference), until the last one is released;
+ *	NULL: its own charge includes them
  * @ended: @calls has been killed
  * @adopted: a task is making another owner, or gives the session up
  * @keep: ids outlive the files of their channels
@@ -227,6 +228,7 @@ struct uep_owner {
 
 struct uep_owner *uep_owner_create(struct uep_session *charged);
 void uep_owner_put(struct uep_owner *owner);
+void uep_owner_end_charge(struct uep_owner *owner);
 struct uep_session *uep_owner_session(struct uep_owner *owner);
 struct uep_session *uep_owner_take_session(struct uep_owner *owner);
 void uep_owner_end(struct uep_owner *owner);

@@ -68,6 +68,17 @@ err_charge:
 	return ERR_PTR(ret);
 }
 
+/* The owner's file is closed. Files of its queues may be open still. */
+void uep_owner_end_charge(struct uep_owner *owner)
+{
+	struct uep_session *s = xchg(&owner->charged, NULL);
+
+	if (!s)
+		return;
+	uep_owner_uncharge(s);
+	uep_session_put(s);
+}
+
 static void uep_owner_free(struct kref *ref)
 {
 	struct uep_owner *owner = container_of(ref, struct uep_owner, ref);
@@ -76,10 +87,7 @@ static void uep_owner_free(struct kref *ref)
 	if (atomic_read(&owner->ended))
 		wait_for_completion(&owner->quiet);
 	percpu_ref_exit(&owner->calls);
-	if (owner->charged) {
-		uep_owner_uncharge(owner->charged);
-		uep_session_put(owner->charged);
-	}
+	uep_owner_end_charge(owner);
 	kfree(owner);
 }
 

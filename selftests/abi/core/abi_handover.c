@@ -539,6 +539,22 @@ TEST_F_TIMEOUT(handover, owners_are_bounded, 60)
 		close(fds[i]);
 }
 
+/* A child of a previous owner keeps files of its queues, as a server's workers do over restarts. */
+TEST_F_TIMEOUT(handover, closed_owners_count_no_more, 60)
+{
+	int channels[80], next;
+
+	for (int i = 0; i < 80; i++) {
+		next = abi_adopt(self->s.fd);
+		LOGGED(ASSERT_LT(0, next), "owner %d", i);
+		close(self->s.fd);
+		self->s.fd = next;
+		channels[i] = FD(abi_open_queue(next, RDMA_EP_OBJ_ID, self->p.end[0].id));
+	}
+	for (int i = 0; i < 80; i++)
+		close(channels[i]);
+}
+
 /* Opens the file of a descriptor once more. */
 static int open_again(int fd)
 {
