@@ -22,13 +22,19 @@ static DEFINE_MUTEX(uep_groups_lock);
 static DEFINE_HASHTABLE(uep_groups, 6);
 static struct uep_rules __rcu *uep_rules;
 
+/* A pattern without wildcards is a name: systemd's have backslashes, which quote in others. */
+static bool uep_name_matches(const char *pattern, const char *name)
+{
+	return strpbrk(pattern, "*?[") ? glob_match(pattern, name) : !strcmp(pattern, name);
+}
+
 /* Is it a cgroup of the pattern? */
 static bool uep_group_matches(const struct uep_group *g, const struct uep_pattern *p)
 {
 	if (g->level != p->level)
 		return false;
 	for (; g->level; g = g->parent)
-		if (!glob_match(p->name[g->level - 1], g->name))
+		if (!uep_name_matches(p->name[g->level - 1], g->name))
 			return false;
 	return true;
 }

@@ -16,7 +16,7 @@
 #define UEP_MAX_RULES		64
 #define UEP_MAX_RULE_GIDS	16
 
-/* The path of a cgroup: a pattern of glob_match() for each of its names */
+/* The path of a cgroup: for each of its names a pattern, or the name (uep_name_matches()) */
 struct uep_pattern {
 	unsigned int level;
 	const char *name[UEP_MAX_LEVELS];

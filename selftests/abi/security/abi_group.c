@@ -66,6 +66,25 @@ TEST_F(group, objects_of_a_cgroup)
 	EXPECT_EQ(0, abi_child(use_objects, NULL));
 }
 
+static int use_objects_of(void *arg)
+{
+	struct abi s;
+	int n;
+
+	CHECK(1, move_to(arg) == 0 && abi_open(&s) == 0);
+	CHECK(2, abi_exhaust_pds(&s, &n) == -EDQUOT && n == 20 - 3);
+	return 0;
+}
+
+/* A backslash is a character of a name without wildcards, as in /proc/PID/cgroup. */
+TEST_F(group, names_with_backslashes)
+{
+	OK(set_rules("/ep_test/a\\x2db objects=20"));
+	EXPECT_EQ(0, abi_child(use_objects_of, "/ep_test/a\\x2db"));
+	OK(set_rules("/ep_test/a\\\\x2d? objects=20"));
+	EXPECT_EQ(0, abi_child(use_objects_of, "/ep_test/a\\x2db"));
+}
+
 static int sum_of_two(void *arg)
 {
 	struct abi a, b;

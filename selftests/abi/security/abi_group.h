@@ -19,7 +19,9 @@ static inline int set_rules(const char *rules)
 FIXTURE(group) {
 };
 
-static const char * const groups[] = { TOP, TOP "/a", TOP "/a/sub", TOP "/b" };
+static const char * const groups[] = {
+	TOP, TOP "/a", TOP "/a/sub", TOP "/a\\x2db", TOP "/b"
+};
 
 FIXTURE_SETUP(group)
 {
