@@ -18,6 +18,7 @@
 #include "core.h"
 
 #define UEP_MAX_IDLE_ACCOUNTS	1024U
+#define UEP_NO_DEVICE		U32_MAX	/* no ib_device.index */
 
 /* By enum uep_refusal; limits have the names of their parameters. */
 const char * const uep_refusals[UEP_NR_REFUSALS] = {
@@ -130,19 +131,25 @@ void uep_account_close(struct uep_session *s)
 	uep_account_free(oldest);
 }
 
-/* Finds the device of that name, or adds @new, if there is one; else NULL */
-static struct uep_account_dev *uep_account_add_dev(struct uep_account *a, const char *name,
+/* Finds the record of the device's name, or adds @new, if there is one; else NULL */
+static struct uep_account_dev *uep_account_add_dev(struct uep_account *a,
+						   const struct ib_device *ibdev,
 						   struct uep_account_dev *new)
 {
-	struct uep_account_dev *d;
+	struct uep_account_dev *d, *found = NULL;
 
 	guard(mutex)(&uep_account_mutex);
-	list_for_each_entry(d, &a->devs, entry)
-		if (!strcmp(d->name, name))
-			return d;
-	if (new)
+	list_for_each_entry(d, &a->devs, entry) {
+		if (!strcmp(d->name, ibdev->name))
+			found = d;
+		else if (d->index == ibdev->index)
+			WRITE_ONCE(d->index, UEP_NO_DEVICE);
+	}
+	if (found)
+		WRITE_ONCE(found->index, ibdev->index);
+	else if (new)
 		list_add_rcu(&new->entry, &a->devs);
-	return new;
+	return found ?: new;
 }
 
 /*
@@ -153,27 +160,31 @@ struct uep_account_dev *uep_account_dev(struct uep_account *a, const struct ep_d
 {
 	struct uep_account_dev *d, *new;
 
-	d = uep_account_add_dev(a, dev->ibdev->name, NULL);
+	d = uep_account_add_dev(a, dev->ibdev, NULL);
 	if (d)
 		return d;
 	new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
 	if (!new)
 		return NULL;
 	strscpy(new->name, dev->ibdev->name, sizeof(new->name));
-	d = uep_account_add_dev(a, new->name, new);
+	new->index = dev->ibdev->index;
+	d = uep_account_add_dev(a, dev->ibdev, new);
 	if (d != new)
 		kfree(new);
 	return d;
 }
 
-/* Counts on the device by that name, if the account has opened it. Any context */
+/*
+ * Counts on the device, if the account has opened it: under its latest name there, as contexts
+ * keep the name that the device had. Any context
+ */
 void uep_account_count(struct uep_account *a, const struct ib_device *ibdev, enum uep_count count)
 {
 	struct uep_account_dev *d;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(d, &a->devs, entry) {
-		if (!strcmp(d->name, ibdev->name)) {
+		if (READ_ONCE(d->index) == ibdev->index) {
 			atomic64_inc(&d->past[count]);
 			break;
 		}

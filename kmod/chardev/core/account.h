@@ -75,6 +75,8 @@ struct uep_account_dev {
 	/* In uep_account.devs (RCU; added with the lock of accounts) */
 	struct list_head entry;
 	char name[IB_DEVICE_NAME_MAX];	/* of the device, or of several in turn */
+	/* ib_device.index of the latest of them, or none: connections count here (as @entry) */
+	u32 index;
 	atomic64_t past[UEP_NR_COUNTS];	/* of destroyed objects, and of connections */
 	/*
 	 * Largest values that have been read: objects between their table and @past are in

@@ -396,6 +396,34 @@ static int modify_as_told(const struct abi *s, __u32 id, __u32 qp, __u32 state)
 	return ABI(s->fd, INIT_QP_ATTR, &a) ?: abi_modify_qp(s, qp, &a.attr);
 }
 
+static int rename_dev(const char *from, const char *to)
+{
+	char command[160];
+
+	snprintf(command, sizeof(command), "rdma dev set %s name %s", from, to);
+	return system(command);
+}
+
+TEST_F(cm, connections_of_a_renamed_device_count)
+{
+	long established = abi_accounts("established");
+	struct rdma_ep_cmd_open_device open = { .dev_index = self->s.dev };
+	struct abi_pair p = {}, q = {};
+	struct rdma_ep_device_info info;
+
+	OK(abi_device_info(&self->s, &info));
+	OK(rename_dev((char *)info.name, "ep_renamed"));
+	EXPECT_EQ(0, abi_pair_open(&self->s, &p));
+	EXPECT_EQ(0, ABI(self->s.fd, OPEN_DEVICE, &open));
+	OK(rename_dev("ep_renamed", (char *)info.name));
+	EXPECT_EQ(established + 2, abi_accounts("established"));
+	/* Opened under its old name, it counts there again. */
+	OK(ABI(self->s.fd, OPEN_DEVICE, &open));
+	EXPECT_EQ(0, abi_pair_open(&self->s, &q));
+	EXPECT_EQ(0, system("grep -q 'device name ep_renamed .* established 0 ' /proc/rdma_ep"));
+	EXPECT_EQ(established + 4, abi_accounts("established"));
+}
+
 TEST_F(cm, qp_without_id)
 {
 	struct abi *s = &self->s;
