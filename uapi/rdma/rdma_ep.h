@@ -2690,10 +2690,10 @@ struct rdma_ep_grant {
  * address when it listens, resolves a route, connects or joins a group. Port 0 stands for
  * ports that the kernel chooses, or that the id had before, so a range for clients begins
  * with 0. An unspecified address needs a grant that contains it, and the one of IPv6 also one
- * for the one of IPv4, as it listens on both. RDMA_EP_IOC_LISTEN on a loopback address needs
- * the same grants as on the unspecified one, at which rdma_cm listens then; and on one of IPv4
- * with RDMA_OPTION_ID_AFONLY set to 0 those of both families. The source of an address handle
- * or vector needs a grant with any ports.
+ * for the one of IPv4, as it listens on both. RDMA_EP_IOC_LISTEN on a loopback address also
+ * needs the grants of the unspecified one, at which rdma_cm listens then but over iWARP, and
+ * on one of IPv4 with RDMA_OPTION_ID_AFONLY set to 0 those of both families, with the port that
+ * the id has. The source of an address handle or vector needs a grant with any ports.
  *
  * A grant of peers is for the destination of RDMA_EP_IOC_RESOLVE_ADDR,
  * RDMA_EP_IOC_RESOLVE_ROUTE, RDMA_EP_IOC_CONNECT and RDMA_EP_IOC_CREATE_EP; requests of peers

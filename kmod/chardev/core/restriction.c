@@ -253,34 +253,30 @@ int uep_check_bind(const struct uep_session *s, const struct sockaddr *addr)
 	return uep_check_bind_range(s, &a);
 }
 
-/* The kernel may have chosen the port. */
-static int uep_check_local_range(const struct uep_session *s, struct uep_addr_range *a)
-{
-	if (!uep_check_bind_range(s, a))
-		return 0;
-	a->first_port = 0;
-	a->last_port = 0;
-	return uep_check_bind_range(s, a);
-}
-
-/* May an id with this local address act? -EACCES */
+/* May an id with this local address act? The kernel may have chosen the port. -EACCES */
 int uep_check_local(const struct uep_session *s, const struct sockaddr *addr)
 {
 	struct uep_addr_range a = uep_sockaddr_range(addr);
 
-	return uep_check_local_range(s, &a);
+	if (!uep_check_bind_range(s, &a))
+		return 0;
+	a.first_port = 0;
+	a.last_port = 0;
+	return uep_check_bind_range(s, &a);
 }
 
 /*
- * May an id listen at all addresses, on the port of @addr, as rdma_cm does for an unspecified and
- * for a loopback address? @both: at those of IPv6 even if @addr is one of IPv4. -EACCES
+ * May an id, which may act with this local address, listen at all addresses? Except over iWARP,
+ * rdma_cm does so for an unspecified and for a loopback address. @both: at those of IPv6 even if
+ * @addr is one of IPv4. -EACCES
  */
 int uep_check_all_local(const struct uep_session *s, const struct sockaddr *addr, bool both)
 {
 	struct uep_addr_range a = uep_sockaddr_range(addr);
+	struct in6_addr own = a.addr;
 
 	a.addr = both || addr->sa_family == AF_INET6 ? in6addr_any : uep_any_v4;
-	return uep_check_local_range(s, &a);
+	return ipv6_addr_equal(&a.addr, &own) ? 0 : uep_check_bind_range(s, &a);
 }
 
 /* May an id resolve, or connect to, the address? -EACCES */

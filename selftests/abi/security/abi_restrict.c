@@ -281,6 +281,7 @@ TEST_F(restrict, loopback_grant_listens_at_no_other_address)
 		grant(RDMA_EP_GRANT_BIND, "127.0.0.0", 8, PORT, PORT + 1),
 		grant(RDMA_EP_GRANT_BIND, "::1", 128, PORT, PORT + 1),
 		grant(RDMA_EP_GRANT_BIND, "0.0.0.0", 32, PORT + 1, PORT + 1),
+		grant(RDMA_EP_GRANT_BIND, "0.0.0.0", 0, 0, 0),
 	};
 	struct sockaddr_in6 loop6 = { .sin6_family = AF_INET6, .sin6_port = htons(PORT + 1),
 				      .sin6_addr = IN6ADDR_LOOPBACK_INIT };
@@ -290,7 +291,7 @@ TEST_F(restrict, loopback_grant_listens_at_no_other_address)
 	};
 	__u32 ids[2];
 
-	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, grants, 3));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, grants, 4));
 	EXPECT_EQ(0, abi_bind_to(&self->s, self->id, &loop));
 	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
 	for (int i = 0; i < 2; i++)
@@ -309,6 +310,7 @@ TEST_F(restrict, grant_of_ipv4_listens_at_no_address_of_ipv6)
 	struct rdma_ep_grant grants[] = {
 		grant(RDMA_EP_GRANT_BIND, "0.0.0.0", 0, PORT, PORT + 1),
 		grant(RDMA_EP_GRANT_BIND, "::", 128, PORT + 1, PORT + 1),
+		grant(RDMA_EP_GRANT_BIND, "::", 0, 0, 0),
 	};
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	__u32 ids[2];
@@ -316,7 +318,7 @@ TEST_F(restrict, grant_of_ipv4_listens_at_no_address_of_ipv6)
 	for (int i = 0; i < 2; i++)
 		OK(abi_tcp_id(&self->s, self->channel, 0, &ids[i]));
 	OK(set_afonly(&self->s, ids[0], 0));
-	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, grants, 2));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, grants, 3));
 	EXPECT_EQ(0, abi_bind_to(&self->s, ids[0], &any));
 	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, ids[0], 1));
 	OK(set_afonly(&self->s, ids[0], 1));
@@ -325,6 +327,21 @@ TEST_F(restrict, grant_of_ipv4_listens_at_no_address_of_ipv6)
 	EXPECT_EQ(0, abi_bind_to(&self->s, ids[1], &any));
 	OK(set_afonly(&self->s, ids[1], 0));
 	EXPECT_EQ(0, ABI_ID_CMD(&self->s, LISTEN, ids[1], 1));
+}
+
+/* LISTEN binds an id whose bind has failed to a port that the kernel chooses. */
+TEST_F(restrict, port_of_a_failed_bind_is_none)
+{
+	struct rdma_ep_grant one = grant(RDMA_EP_GRANT_BIND, "0.0.0.0", 32, PORT, PORT);
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	__u32 second;
+
+	OK(abi_tcp_id(&self->s, self->channel, 0, &second));
+	OK(restrict_to(&self->s, RDMA_EP_RESTRICT_BIND, &one, 1));
+	OK(abi_bind_to(&self->s, self->id, &any));
+	OK(ABI_ID_CMD(&self->s, LISTEN, self->id, 1));
+	EXPECT_EQ(-EADDRINUSE, abi_bind_to(&self->s, second, &any));
+	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, LISTEN, second, 1));
 }
 
 TEST_F(restrict, peers)
