@@ -535,6 +535,8 @@ static int charged_accounts(void *arg)
 /* The memory of accounts is charged to the cgroups of their sessions. */
 TEST_F(group, accounts_are_charged)
 {
+	/* A manager of the machine's cgroups, as podman, leaves it on for its own. */
+	bool on = !system("grep -qw memory " CGROUPS "/cgroup.subtree_control");
 	char path[2048];
 	int i;
 
@@ -561,7 +563,8 @@ TEST_F(group, accounts_are_charged)
 	}
 	OK(control_memory(0, "-memory"));
 	OK(abi_put(TOP "/cgroup.subtree_control", "-memory"));
-	OK(abi_put(CGROUPS "/cgroup.subtree_control", "-memory"));
+	if (!on)
+		OK(abi_put(CGROUPS "/cgroup.subtree_control", "-memory"));
 }
 
 TEST_HARNESS_MAIN
