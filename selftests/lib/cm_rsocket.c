@@ -7,6 +7,7 @@
  * cm_rsocket.stock all functions are librdmacm's.
  */
 #include <rdma/rsocket.h>
+#include <semaphore.h>
 
 #include "lib_test.h"
 
@@ -52,13 +53,21 @@ static int recv_all(int rs, char *buf, size_t len)
 	return 0;
 }
 
+struct echo {
+	struct lib_thread thread;
+	int listener, rs;
+	sem_t accepted;
+};
+
 /* Sends messages back until the client disconnects. */
 static void *echo(void *arg)
 {
-	int listener = *(int *)arg, rs;
+	struct echo *e = arg;
 	char buf[SIZE];
+	int rs;
 
-	rs = raccept(listener, NULL, NULL);
+	rs = raccept(e->listener, NULL, NULL);
+	sem_post(&e->accepted);
 	if (rs < 0)
 		return "raccept";
 	while (!recv_all(rs, buf, sizeof(buf)))
@@ -68,26 +77,23 @@ static void *echo(void *arg)
 	return NULL;
 }
 
-struct echo {
-	struct lib_thread thread;
-	int listener, rs;
-};
-
 /* Notes the call for the error message. */
 #define TRY(_call) ({ step = #_call; (_call); })
 
+/* siw may leave data unread that arrives before it has accepted (SIW-25). */
 static int echo_up(struct echo *e)
 {
 	struct sockaddr_in addr = lib_addr(0);
 	socklen_t len = sizeof(addr);
 	const char *step;
 
+	sem_init(&e->accepted, 0, 0);
 	e->listener = TRY(rsocket(AF_INET, SOCK_STREAM, 0));
 	e->rs = TRY(rsocket(AF_INET, SOCK_STREAM, 0));
 	if (e->listener < 0 || e->rs < 0 || TRY(rbind(e->listener, SA(&addr), sizeof(addr))) ||
 	    TRY(rlisten(e->listener, 1)) || TRY(rgetsockname(e->listener, SA(&addr), &len)) ||
-	    lib_start(&e->thread, echo, &e->listener) ||
-	    TRY(rconnect(e->rs, SA(&addr), sizeof(addr)))) {
+	    lib_start(&e->thread, echo, e) ||
+	    TRY(rconnect(e->rs, SA(&addr), sizeof(addr))) || TRY(sem_wait(&e->accepted))) {
 		lib_say(__FILE__, __LINE__, "%s: %s", step, strerror(errno));
 		return -1;
 	}
