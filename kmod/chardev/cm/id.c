@@ -503,6 +503,8 @@ int uep_bind_addr(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_bind_addr *arg = cmd->arg;
 	struct sockaddr *addr = uep_sockaddr(&arg->addr);
+	struct sockaddr_storage *src;
+	sa_family_t family;
 	struct uep_id *id;
 	int ret;
 
@@ -516,7 +518,12 @@ int uep_bind_addr(struct uep_cmd *cmd)
 	ret = uep_check_bind(cmd->s, addr);
 	if (ret)
 		return uep_id_end(id, ret);
+	src = &id->id.cm_id->route.addr.src_addr;
+	family = src->ss_family;
 	ret = rdma_bind_addr(id->id.cm_id, addr);
+	/* rdma_cm keeps the address, but binds the id to an unspecified one when it listens. */
+	if (ret && !family)
+		src->ss_family = AF_UNSPEC;
 	trace_rdma_ep_bind_addr(&id->id, NULL, ret);
 	if (!ret)
 		uep_id_info(id, &arg->info);
