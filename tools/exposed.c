@@ -5,6 +5,7 @@
  */
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -15,7 +16,10 @@
 /* Between the words of a rule */
 #define BLANKS	" \t\r"
 
-/* Where systemd puts logins, but not containers, whose group 0 is that of the machine, too */
+/*
+ * Where systemd puts logins, but not containers, whose group 0 is that of the machine, too. A
+ * container does not see whether the host has it.
+ */
 #define USER_SLICE	"/sys/fs/cgroup/user.slice"
 #define NEW_RULES	"/run/rdma_ep.rules"
 
@@ -54,11 +58,33 @@ static bool applies(const char *kernels)
 	return listed(kernels, listed("6.1, 6.12", series) ? series : "7.2");
 }
 
-/* Does the rule, which this function changes, restrict the device? */
-static bool restricts(char *rule, const char *name, const char *driver)
+/* Is the rule for all in group 0? Many images have users of that group. */
+static bool admits_containers(const char *rule)
+{
+	const char *gid = strstr(rule, "gid=");
+	char *end;
+
+	if (!gid || strstr(rule, "cgroup="))
+		return false;
+	gid += strlen("gid");
+	do {
+		if (!strtoul(gid + 1, &end, 10))
+			return true;
+		gid = end;
+	} while (*gid == ',');
+	return false;
+}
+
+/*
+ * Does the rule, which this function changes, restrict the device? @logins: the machine has a
+ * cgroup without containers
+ */
+static bool restricts(char *rule, const char *name, const char *driver, bool logins)
 {
 	char *glob;
 
+	if (logins && admits_containers(rule))
+		return false;
 	rule += strspn(rule, BLANKS);
 	rule[strcspn(rule, BLANKS)] = 0;
 	glob = strchr(rule, '=');
@@ -70,7 +96,7 @@ static bool restricts(char *rule, const char *name, const char *driver)
 }
 
 /* Does one of the module's rules restrict the device? -1: the rules cannot be read */
-static int restricted(const char *name, const char *driver)
+static int restricted(const char *name, const char *driver, bool logins)
 {
 	char text[4096] = "", *rest = text, *line, *rule;
 	FILE *f = fopen(RULES, "re");
@@ -85,7 +111,7 @@ static int restricted(const char *name, const char *driver)
 	while ((line = strsep(&rest, "\n"))) {
 		line[strcspn(line, "#")] = 0;
 		while ((rule = strsep(&line, ";")))
-			if (restricts(rule, name, driver))
+			if (restricts(rule, name, driver, logins))
 				return 1;
 	}
 	return 0;
@@ -97,6 +123,7 @@ static void check_device(const struct rdma_ep_device_info *dev)
 	const char *name = (const char *)dev->name;
 	char list[256] = "", mend[256];
 	size_t i, len = 0;
+	bool logins = *on_host() || !access(USER_SLICE, F_OK);
 	int closed;
 
 	for (i = 0; i < sizeof(issues) / sizeof(issues[0]); i++) {
@@ -109,14 +136,14 @@ static void check_device(const struct rdma_ep_device_info *dev)
 	}
 	if (!len)
 		return;
-	closed = restricted(name, driver);
+	closed = restricted(name, driver, logins);
 	if (closed > 0) {
 		say("exposed", OK, NULL, "%s is not for all users (the module's rules)", name);
 		return;
 	}
 	snprintf(mend, sizeof(mend), "%s(cat %s; echo driver=%s gid=0%s) > %s && cat %s > %s",
-		 on_host(), RULES, driver, access(USER_SLICE, F_OK) ? "" : " cgroup=/user.slice",
-		 NEW_RULES, NEW_RULES, RULES);
+		 on_host(), RULES, driver, logins ? " cgroup=/user.slice" : "", NEW_RULES,
+		 NEW_RULES, RULES);
 	say("exposed", WARN, mend, "any user may use %s%s, whose driver %s has known issues: %s",
 	    name, closed < 0 ? " (unless the module's rules close it)" : "", driver, list);
 }

@@ -62,13 +62,33 @@ pod_case()
 	pod_finds device ok "siw1 port 1 is active on siwnet1" ""
 	pod_finds device warn "siw2 port 1: its network device is in another network namespace" \
 		"on the host: rdma system set netns exclusive; rdma dev set DEVICE netns PID"
-	pod_finds exposed warn "any user may use siw1" "on the host: (cat $RULES; echo driver=siw gid=0)"
 	pod_finds memlock warn "at most $MEMLOCK KiB of memory can be registered (ulimit -l)" \
 		"a rule memlock=quota"
 	echo "/ memlock=quota pinned=1G" > "$RULES"
 	client pod
 	pod_finds memlock ok "a rule of the module replaces RLIMIT_MEMLOCK" ""
 	echo " " > "$RULES"
+	end
+
+	begin "a device with known issues, for all users"
+	client pod
+	pod_finds exposed warn "any user may use siw1" \
+		"on the host: (cat $RULES; echo driver=siw gid=0 cgroup=/user.slice) > "
+	# Group 0 outside of /user.slice, as in many containers
+	echo "driver=siw gid=0" > "$RULES"
+	"$TESTS/contain" -n /run/netns/c1 -s "$WORK/image" 0 /usr/bin/rdma-ep doctor \
+		> "$WORK/doctor" 2>&1
+	finds exposed warn "any user may use siw1" "" "$WORK/doctor"
+	echo " " > "$RULES"
+	mend=$(sed -n 's/^ .* -> on the host: \((cat .*\)/\1/p' "$WORK/client.out" | head -n 1)
+	bash -c "$mend" || problem "the remedy fails: $mend"
+	"$TESTS/contain" -n /run/netns/c1 "$WORK/image" 0 /usr/bin/rdma-ep devices \
+		> "$WORK/devices" 2>&1
+	! grep -q siw1 "$WORK/devices" || problem "it is still there for group 0: $(<"$WORK/devices")"
+	echo " " > "$RULES"
+	"$TESTS/contain" -n /run/netns/c1 "$WORK/image" 0 /usr/bin/rdma-ep devices \
+		> "$WORK/devices" 2>&1
+	grep -q siw1 "$WORK/devices" || problem "group 0 has no device: $(<"$WORK/devices")"
 	end
 
 	OPTIONS=("${BARE[@]}")
