@@ -146,8 +146,9 @@ static void check_stack(void)
 			     "the kernel's own");
 }
 
-/* Writes a remedy for the error of opening the node. */
-static void mend_node(char *mend, size_t size, int error, const struct stat *st, const char *group)
+/* Writes a remedy for the error of opening the node, or returns NULL. */
+static const char *mend_node(char *mend, size_t size, int error, const struct stat *st,
+			     const char *group)
 {
 	if (no_driver(error) && !access("/sys/module/rdma_ep", F_OK))
 		snprintf(mend, size,
@@ -162,9 +163,16 @@ static void mend_node(char *mend, size_t size, int error, const struct stat *st,
 	else if (error == EPERM)
 		snprintf(mend, size,
 			 "let the container's device cgroup have it (--device " NODE ")");
-	else
+	else if (error == EACCES)
 		snprintf(mend, size, "%schmod 666 " NODE ", or a udev rule (see rdma_ep(4))",
 			 on_host());
+	else if (error == EDQUOT)
+		snprintf(mend, size,
+			 "%srdma-ep status; cat " RULES ": objects= of the cgroup, or user_max_objects beside it, limits sessions",
+			 on_host());
+	else
+		return NULL;
+	return mend;
 }
 
 /* @fd: of the node, or -1; @error: that of opening it */
@@ -187,9 +195,8 @@ static void check_node(int fd, int error)
 	snprintf(group, sizeof(group), "%u", st.st_gid);
 	if (gr)
 		snprintf(group, sizeof(group), "%s", gr->gr_name);
-	mend_node(mend, sizeof(mend), error, &st, group);
-	say("node", FAIL, mend, NODE ": %s (mode %04o, group %s)",
-	    strerror(error), st.st_mode & 07777, group);
+	say("node", FAIL, mend_node(mend, sizeof(mend), error, &st, group),
+	    NODE ": %s (mode %04o, group %s)", strerror(error), st.st_mode & 07777, group);
 }
 
 static void check_abi(int fd)

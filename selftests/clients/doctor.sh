@@ -60,6 +60,23 @@ chmod "$old" /dev/infiniband/rdma_ep
 finds node ok "can be opened" ""
 end
 
+begin "2: the node is at a limit"
+[[ -e /sys/fs/cgroup/cgroup.procs ]] || mount -t cgroup2 none /sys/fs/cgroup
+mkdir /sys/fs/cgroup/doctor
+echo "/doctor objects=1" > "$RULES"
+(
+	echo "$BASHPID" > /sys/fs/cgroup/doctor/cgroup.procs
+	# The session that is allowed
+	exec 8<> /dev/infiniband/rdma_ep && exec rdma-ep doctor
+) > "$WORK/out" && problem "exit status 0"
+finds node fail "/dev/infiniband/rdma_ep: Disk quota exceeded" \
+	"rdma-ep status; cat $RULES: objects= of the cgroup"
+! grep -q chmod "$WORK/out" || problem "it offers chmod"
+on_page "Disk quota exceeded"
+echo " " > "$RULES"
+rmdir /sys/fs/cgroup/doctor
+end
+
 begin "3: RLIMIT_MEMLOCK"
 (ulimit -l 64; "${NOBODY[@]}" rdma-ep doctor) > "$WORK/out"
 finds memlock warn "at most 64 KiB of memory can be registered" "a rule memlock=quota"
