@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -55,26 +56,55 @@ static bool locks_beyond(rlim_t limit)
 	return locks;
 }
 
+/*
+ * Is there a device whose driver compares with RLIMIT_MEMLOCK whatever the task may do? siw before
+ * Linux 6.12 (SIW-26)
+ */
+static bool driver_compares(int fd)
+{
+	struct rdma_ep_device_info devs[MAX_DEVICES];
+	int num = fd < 0 ? -1 : devices_get(fd, devs, MAX_DEVICES), i;
+	unsigned int major = 0, minor = 0;
+	struct utsname u;
+
+	uname(&u);
+	if (sscanf(u.release, "%u.%u", &major, &minor) != 2 || major > 6 ||
+	    (major == 6 && minor >= 12))
+		return false;
+	for (i = 0; i < num; i++)
+		if (devs[i].driver_id == RDMA_DRIVER_SIW)
+			return true;
+	return false;
+}
+
 /* @fd: of the node, or -1 */
 void check_memlock(int fd)
 {
+	bool siw = driver_compares(fd);
 	/* A rule is seen in /proc. */
-	const char *unless = access("/proc/self/fdinfo", F_OK) ?
-			     ", unless a rule of the module replaces the limit" : "";
+	const char *more = siw ? " on siw, also by root and with a rule (SIW-26)" :
+			   access("/proc/self/fdinfo", F_OK) ?
+			   ", unless a rule of the module replaces the limit" : "";
+	char mend[320];
 	struct rlimit r;
 
-	if (getrlimit(RLIMIT_MEMLOCK, &r) || (fd >= 0 && has_memlock_rule(fd)))
+	if (getrlimit(RLIMIT_MEMLOCK, &r))
 		return;
-	if (r.rlim_cur == RLIM_INFINITY || locks_beyond(r.rlim_cur))
+	siw &= r.rlim_cur != RLIM_INFINITY;
+	if (!siw && fd >= 0 && has_memlock_rule(fd))
+		return;
+	snprintf(mend, sizeof(mend),
+		 "ulimit -l unlimited; for good: \"* - memlock unlimited\" in /etc/security/limits.d/rdma.conf, LimitMEMLOCK= of the unit%s",
+		 siw ? "" : ", or a rule memlock=quota for the cgroup (docs/admin/accounting.md)");
+	if (r.rlim_cur == RLIM_INFINITY || (!siw && locks_beyond(r.rlim_cur)))
 		say("memlock", OK, NULL, "registered memory is not limited");
 	else if (r.rlim_cur < 8 << 20)
-		say("memlock", WARN,
-		    "ulimit -l unlimited; for good: \"* - memlock unlimited\" in /etc/security/limits.d/rdma.conf, LimitMEMLOCK= of the unit, or a rule memlock=quota for the cgroup (docs/admin/accounting.md)",
+		say("memlock", WARN, mend,
 		    "at most %llu KiB of memory can be registered (ulimit -l)%s",
-		    (unsigned long long)r.rlim_cur >> 10, unless);
+		    (unsigned long long)r.rlim_cur >> 10, more);
 	else
 		say("memlock", OK, NULL, "%llu KiB of memory can be registered%s",
-		    (unsigned long long)r.rlim_cur >> 10, unless);
+		    (unsigned long long)r.rlim_cur >> 10, more);
 }
 
 /* Writes the path of a file in the cgroup @group. */
