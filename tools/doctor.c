@@ -18,6 +18,8 @@
 #include "tool.h"
 
 #define OFED "/usr/src/ofa_kernel"
+#define LINK_RXE "rdma link add rxe0 type rxe netdev NETDEV"
+#define LINK_IN_NETNS "ip netns exec NAME rdma link add siw1 type siw netdev NETDEV"
 
 static const char * const verdicts[] = { "ok", "warn", "fail" };
 
@@ -269,14 +271,21 @@ static void check_provider(const struct rdma_ep_device_info *devs, int num)
 	}
 }
 
-static void check_port(const char *name, const struct port *port)
+/* Their devices stay where they have been created. */
+static bool is_software(const struct rdma_ep_device_info *dev)
 {
+	return dev->driver_id == RDMA_DRIVER_RXE || dev->driver_id == RDMA_DRIVER_SIW;
+}
+
+static void check_port(const struct rdma_ep_device_info *dev, const struct port *port)
+{
+	const char *name = (const char *)dev->name;
 	char mend[160];
 
 	if (!port->netdev && port->ethernet) {
-		snprintf(mend, sizeof(mend),
-			 "%srdma system set netns exclusive; rdma dev set DEVICE netns PID, or move its network device here",
-			 on_host());
+		snprintf(mend, sizeof(mend), "%s%s", on_host(),
+			 is_software(dev) ? LINK_IN_NETNS :
+			 "ip link add NEW link NETDEV netns PID type macvlan, and an address for it");
 		say("device", WARN, mend,
 		    "%s port %d: its network device is in another network namespace",
 		    name, port->number);
@@ -300,7 +309,7 @@ static void check_port(const char *name, const struct port *port)
 static void check_absence(int num)
 {
 	enum netns_mode mode = rdma_netns_mode();
-	char mend[256];
+	char mend[320];
 
 	if (!num && rdma_netns_devices() > 0) {
 		snprintf(mend, sizeof(mend), "%scat " RULES ": a rule has to allow the device for this user or cgroup; drivers: see README",
@@ -309,14 +318,13 @@ static void check_absence(int num)
 		    "the module's rules close all RDMA devices here, or it has no use for their drivers");
 	} else if (!num && mode != NETNS_SHARED) {
 		snprintf(mend, sizeof(mend),
-			 "%srdma dev set DEVICE netns PID, or rdma system set netns shared%s",
-			 on_host(), mode == NETNS_EXCLUSIVE ? "" :
-			 "; if rdma system show is \"netns shared\": rdma link add rxe0 type rxe netdev NETDEV");
+			 "%srdma dev set DEVICE netns NAME; for rxe and siw, in shared mode (options ib_core netns_mode=1, at boot): "
+			 LINK_IN_NETNS "; on the host's own network: " LINK_RXE, on_host());
 		say("device", FAIL, mend, "no RDMA device in this network namespace%s",
 		    mode == NETNS_EXCLUSIVE ? ", in exclusive mode" : "");
 	} else {
 		snprintf(mend, sizeof(mend),
-			 "%srdma link add rxe0 type rxe netdev NETDEV (software), or load the driver of the card",
+			 "%s" LINK_RXE " (software), or load the driver of the card",
 			 on_host());
 		say("device", FAIL, mend, "no RDMA device that can be used");
 	}
@@ -344,7 +352,7 @@ static void check_devices(int fd)
 		usable++;
 		for (j = 1; j <= devs[i].phys_port_cnt; j++)
 			if (port_get(fd, &devs[i], j, &port))
-				check_port(name, &port);
+				check_port(&devs[i], &port);
 	}
 	if (num > 0)
 		check_provider(devs, num);

@@ -138,12 +138,45 @@ begin "4: exclusive mode"
 wait_for 20 netns_mode exclusive || problem "no exclusive mode"
 ip netns add doctor
 ip netns exec doctor rdma-ep doctor > "$WORK/out" && problem "exit status 0"
-finds device fail "no RDMA device in this network namespace" "rdma dev set DEVICE netns PID"
+finds device fail "no RDMA device in this network namespace" "rdma dev set DEVICE netns NAME"
 on_page "no RDMA device in this network namespace"
+on_page "rdma dev set DEVICE netns NAME"
 ip netns exec doctor "${NOBODY[@]}" rdma-ep doctor > "$WORK/out"
-finds device fail "no RDMA device in this network namespace" "rdma dev set DEVICE netns PID"
+finds device fail "no RDMA device in this network namespace" "rdma dev set DEVICE netns NAME"
+# The reasons for the words about rxe and siw, and about the time of boot
+! rdma dev set "$RDMA_DEV" netns doctor 2> /dev/null || problem "a software device has moved"
+! netns_mode shared 2> /dev/null || problem "the mode changes at any time"
+finds device fail "no RDMA device in this network namespace" "in shared mode (options ib_core netns_mode=1, at boot): ip netns exec NAME"
+modinfo -p ib_core | grep -q '^netns_mode:.*default=1 (shared)' || problem "no such option"
 ip netns del doctor
 wait_for 20 netns_mode shared || problem "still in exclusive mode"
+end
+
+active_in_netns()
+{
+	ip netns exec doctor rdma-ep doctor "${@:2}" > "$WORK/out"
+	grep -q "^ok .* is active on $1" "$WORK/out"
+}
+
+begin "4: the network device is in another namespace"
+ip netns add doctor
+ip link add doc0 netns doctor type veth peer name doc1
+ip link set doc1 up
+ip -n doctor link set doc0 up
+ip -n doctor addr add 10.43.0.1/24 dev doc0
+ip netns exec doctor rdma-ep doctor > "$WORK/out"
+finds device warn "$RDMA_DEV port 1: its network device is in another network namespace" \
+	"ip netns exec NAME rdma link add siw1 type siw netdev NETDEV"
+on_page "its network device is in another network namespace"
+mend=$(sed -n 's/^ .* -> \(ip netns exec .*\)/\1/p' "$WORK/out" | head -n 1)
+mend=${mend/NAME/doctor}
+modprobe siw
+bash -c "${mend/NETDEV/doc0}" || problem "the remedy fails: $mend"
+wait_for 10 active_in_netns doc0
+finds device ok "siw1 port 1 is active on doc0" ""
+rdma link delete siw1
+[[ $DEVICE == siw ]] || modprobe -r siw
+ip netns del doctor
 end
 
 begin "5: another version of the library"

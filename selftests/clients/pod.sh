@@ -67,7 +67,7 @@ pod_case()
 	pod_finds node ok "$NODE can be opened" ""
 	pod_finds device ok "siw1 port 1 is active on siwnet1" ""
 	pod_finds device warn "siw2 port 1: its network device is in another network namespace" \
-		"on the host: rdma system set netns exclusive; rdma dev set DEVICE netns PID"
+		"on the host: ip netns exec NAME rdma link add siw1 type siw netdev NETDEV"
 	if siw_compares; then
 		pod_finds memlock warn \
 			"at most $MEMLOCK KiB of memory can be registered (ulimit -l) on siw, also by root and with a rule (SIW-26)" \
@@ -263,6 +263,11 @@ pod_no_device_case()
 	expect_status client 1
 	pod_finds device fail "no RDMA device that can be used" \
 		"on the host: rdma link add rxe0 type rxe netdev NETDEV"
+	wait_for 20 rdma system set netns exclusive || problem "no exclusive mode"
+	rdma-ep doctor > "$WORK/out" && problem "exit status 0"
+	finds device fail "no RDMA device in this network namespace, in exclusive mode" \
+		"; on the host's own network: rdma link add rxe0 type rxe netdev NETDEV"
+	wait_for 20 rdma system set netns shared || problem "still in exclusive mode"
 	end
 }
 
@@ -291,7 +296,7 @@ pod_exclusive_case()
 		client pod
 		expect_status client 1
 		pod_finds device fail "no RDMA device in this network namespace, in exclusive mode" \
-			"on the host: rdma dev set DEVICE netns PID"
+			"on the host: rdma dev set DEVICE netns NAME; for rxe and siw, in shared mode"
 	done
 	ip netns del c4
 	wait_for 20 rdma system set netns shared || problem "still in exclusive mode"
