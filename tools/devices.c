@@ -73,12 +73,16 @@ bool port_get(int fd, const struct rdma_ep_device_info *dev, int number,
 	port->active = q.attr.state == PORT_ACTIVE;
 	port->ethernet = q.attr.link_layer == LINK_ETHERNET;
 	port->netdev = q.netdev_index;
-	get_netdev(port);
 	for (i = 0; i < q.attr.gid_tbl_len; i++) {
 		g.gid_index = i;
-		if (!ioctl(fd, RDMA_EP_IOC_QUERY_GID, &g))
-			port->gids++;
+		if (ioctl(fd, RDMA_EP_IOC_QUERY_GID, &g))
+			continue;
+		port->gids++;
+		/* rxe receives nothing from a macvlan. */
+		if (!port->netdev && dev->driver_id != RDMA_DRIVER_RXE)
+			port->netdev = g.ndev_ifindex;
 	}
+	get_netdev(port);
 	return true;
 }
 

@@ -77,22 +77,46 @@ static bool is_infiniband(const char *netdev)
 	return atoi(line_of(path)) == ARPHRD_INFINIBAND;
 }
 
+static bool is_vlan(const char *netdev)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/uevent", netdev);
+	return !strcmp(line_of(path), "DEVTYPE=vlan");
+}
+
+/* Does the interface have a GID of the port? A VLAN and a macvlan of its network device do. */
+static bool has_gid(int fd, const struct rdma_ep_cmd_query_port *port, unsigned int netdev)
+{
+	struct rdma_ep_cmd_query_gid g = {
+		.size = sizeof(g),
+		.dev_index = port->dev_index,
+		.port_num = port->port_num,
+	};
+
+	for (; g.gid_index < port->attr.gid_tbl_len; g.gid_index++)
+		if (!ioctl(fd, RDMA_EP_IOC_QUERY_GID, &g) && g.ndev_ifindex == netdev)
+			return true;
+	return false;
+}
+
 /* The largest packet of the active port on the interface; 0: no device is on it */
 static int port_mtu(int fd, const char *netdev)
 {
 	struct rdma_ep_device_info devs[MAX_DEVICES];
 	int num = devices_get(fd, devs, MAX_DEVICES), i;
 	struct rdma_ep_cmd_query_port q = { .size = sizeof(q) };
-	struct port port;
-	unsigned int j;
+	unsigned int index = if_nametoindex(netdev), j;
 
-	for (i = 0; i < num; i++) {
+	for (i = 0; index && i < num; i++) {
+		/* rxe receives nothing from a macvlan. */
+		bool by_gid = devs[i].driver_id != RDMA_DRIVER_RXE || is_vlan(netdev);
+
 		for (j = 1; j <= devs[i].phys_port_cnt; j++) {
-			if (!port_get(fd, &devs[i], j, &port) || strcmp(port.name, netdev))
-				continue;
 			q.dev_index = devs[i].dev_index;
 			q.port_num = j;
-			if (ioctl(fd, RDMA_EP_IOC_QUERY_PORT, &q))
+			if (ioctl(fd, RDMA_EP_IOC_QUERY_PORT, &q) ||
+			    (q.netdev_index != index && !(by_gid && has_gid(fd, &q, index))))
 				continue;
 			/* TCP finds the MTU of the path. */
 			return devs[i].node_type == NODE_IWARP ? 1 : 128 << q.attr.active_mtu;

@@ -82,7 +82,7 @@ struct port {
 	int number;
 	bool active;
 	bool ethernet;
-	unsigned int netdev;	/* ifindex, 0: none here */
+	unsigned int netdev;	/* ifindex, or that of the first GID's (a macvlan); 0: none here */
 	char name[32];		/* of the network device */
 	bool netdev_up;
 	bool address;		/* the network device has an IP address */

@@ -179,6 +179,36 @@ rdma link delete siw1
 ip netns del doctor
 end
 
+vlan_has_route()
+{
+	doctor 10.98.8.2
+	grep -q "^ok *route .* uses doc0" "$WORK/out"
+}
+
+# rxe receives from a VLAN of its interface, and not from a macvlan.
+begin "7: a VLAN has the route, or a macvlan"
+if [[ $DEVICE == siw ]]; then
+	skip "$case_name" "a device has the addresses of one interface"
+else
+	ip netns add doctor
+	ip link add doc0 link "$RDMA_NETDEV" type vlan id 7
+	ip addr add 10.98.8.1/24 dev doc0
+	ip link set doc0 up
+	ip link add doc1 link "$RDMA_NETDEV" netns doctor type macvlan mode bridge
+	ip -n doctor addr add 10.98.7.1/24 dev doc1
+	ip -n doctor link set doc1 up
+	# A work item of ib_core adds the address to the device's GID table.
+	ip netns exec doctor rdma-ep doctor 10.98.7.2 > "$WORK/out"
+	finds device warn "$RDMA_DEV port 1: its network device is in another network namespace" ""
+	finds route fail "the route to 10.98.7.2 uses doc1, which has no RDMA device" ""
+	wait_for 10 vlan_has_route
+	finds device ok "$RDMA_DEV port 1 is active on $RDMA_NETDEV" ""
+	finds route ok "the route to 10.98.8.2 uses doc0" ""
+	ip link del doc0
+	ip netns del doctor
+	end
+fi
+
 begin "5: another version of the library"
 LD_PRELOAD=$SHIM OTHER_ABI=librdma_ep doctor
 finds library fail "librdma_ep.so.1 and the module are of different versions" \
@@ -314,7 +344,7 @@ echo "# /user.slice pinned=8G; driver=$DEVICE gid=0" > "$RULES"
 	problem "the comment is in force"
 doctor
 finds exposed warn "any user may use $RDMA_DEV" "driver=$DEVICE gid=0"
-echo "/user.slice pinned=8G; driver=$DEVICE gid=0 # closed" > "$RULES"
+echo "/user.slice pinned=8G; driver=$DEVICE gid=0 cgroup=/ # closed" > "$RULES"
 doctor
 finds exposed ok "$RDMA_DEV is not for all users (the module's rules)" ""
 "${NOBODY[@]}" rdma-ep doctor > "$WORK/out" && problem "exit status 0 without a device"
