@@ -43,23 +43,40 @@ static size_t character(const char *text, size_t len)
 	return moves(c) ? 0 : n;
 }
 
-/* out: ESCAPED(len) bytes */
-void escape(char *out, const char *text, size_t len)
+/* @mark: of escaped bytes; @special: characters after a backslash. out: ESCAPED(len) bytes */
+static void escape_by(char *out, const char *text, size_t len, const char *mark,
+		      const char *special)
 {
 	size_t n;
 
 	while (len) {
 		n = character(text, len);
-		if (!n || *text == '\\')
-			out += sprintf(out, n ? "\\\\" : "\\x%02x",
-				       (unsigned char)*text);
-		else
-			out = (char *)memcpy(out, text, n) + n;
+		if (n > 1 && !strncmp(text, mark, n))
+			n = 0;
+		if (!n)
+			out += sprintf(out, "%sx%02x", mark, (unsigned char)*text);
+		else if (strchr(special, *text))
+			*out++ = '\\';
+		out = (char *)memcpy(out, text, n) + n;
 		n = n ? n : 1;
 		text += n;
 		len -= n;
 	}
 	*out = 0;
+}
+
+void escape(char *out, const char *text, size_t len)
+{
+	escape_by(out, text, len, "\\", "\\");
+}
+
+/*
+ * A reader removes the backslashes, and has the text itself, which may have "\xNN" as names of
+ * systemd's units do. Another mark, U+FFFD, keeps two texts apart.
+ */
+void escape_label(char *out, const char *text, size_t len)
+{
+	escape_by(out, text, len, "\xef\xbf\xbd", "\\\"");
 }
 
 /* The output of a command, each line escaped. */

@@ -126,20 +126,11 @@ static void unescape(char *text)
 	*out = 0;
 }
 
-/* The value of a label: controls and other text that is not UTF-8 as the other commands show it */
 static char *label_value(const char *raw)
 {
-	char *shown = no_null(malloc(ESCAPED(strlen(raw)) * 2)), *text, *from, *to;
+	char *shown = no_null(malloc(ESCAPED(strlen(raw))));
 
-	text = no_null(malloc(ESCAPED(strlen(raw))));
-	escape(text, raw, strlen(raw));
-	for (from = text, to = shown; *from; from++) {
-		if (*from == '"' || *from == '\\')
-			*to++ = '\\';
-		*to++ = *from;
-	}
-	*to = 0;
-	free(text);
+	escape_label(shown, raw, strlen(raw));
 	return shown;
 }
 

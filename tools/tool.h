@@ -60,9 +60,11 @@ void check_listen(const char *port);
 
 /* escape.c */
 /* Room for a text of that length, escaped. */
-#define ESCAPED(_len)	(4 * (size_t)(_len) + 1)
+#define ESCAPED(_len)	(6 * (size_t)(_len) + 1)
 
 void escape(char *out, const char *text, size_t len);
+/* For the value of a label in OpenMetrics */
+void escape_label(char *out, const char *text, size_t len);
 void show_output(const char *command);
 
 /* json.c: each call prints one value, with its comma and indentation. */

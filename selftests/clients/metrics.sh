@@ -270,6 +270,38 @@ finish listener
 expect_status listener 0
 end
 
+# Prints the cgroups of the metrics as a scraper reads them.
+cgroups()
+{
+	python3 - "$WORK/metrics" <<-'END'
+	import re, sys
+	text = open(sys.argv[1], encoding='utf-8').read()
+	for value in sorted(set(re.findall(r'cgroup="((?:[^"\\\n]|\\.)*)"', text))):
+	    value = re.sub(r'\\(.)', lambda m: '\n' if m[1] == 'n' else m[1], value)
+	    sys.stdout.buffer.write(value.encode() + b'\n')
+	END
+}
+
+# systemd's names have backslashes. Those of users may have controls, which must not get out, and
+# which must not make two names one.
+begin "names of cgroups"
+names=('a\x2db' 'a"b' $'a\001b' 'a\x01b' $'a\302\205b' a�b)
+for name in "${names[@]}"; do
+	mkdir "$CG/$name"
+	(echo "$BASHPID" > "$CG/$name/cgroup.procs" && : <> /dev/infiniband/rdma_ep) ||
+		problem "no session in $name"
+	rmdir "$CG/$name"
+done
+scrape
+python3 "$HERE/metrics.py" "$WORK/metrics" || problem "the format"
+cgroups > "$WORK/cgroups"
+for name in 'a\x2db' 'a"b' 'a�x01b' 'a\x01b' 'a�xc2�x85b' 'a�xef�xbf�xbdb'; do
+	grep -qxF "/metrics/$name" "$WORK/cgroups" ||
+		problem "no $name: $(grep /metrics/ "$WORK/cgroups" | tr '\n' ' ')"
+done
+! LC_ALL=C grep -q $'[\001-\011\013-\037]' "$WORK/metrics" || problem "controls get out"
+end
+
 begin "only with CAP_PERFMON"
 "${NOBODY[@]}" rdma-ep metrics > "$WORK/out" 2> "$WORK/err" && problem "nobody reads them"
 grep -q CAP_PERFMON "$WORK/err" || problem "the reason is not named"
