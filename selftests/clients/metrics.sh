@@ -16,6 +16,8 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 PREFIX=$(dirname "$(dirname "$(command -v rdma-ep)")")
 DASHBOARD=$PREFIX/share/rdma-ep/grafana.json
 SOCKET=$PREFIX/lib/systemd/system/rdma-ep-metrics.socket
+DOC=$HERE/../src/docs/admin/metrics.md
+[[ -e $DOC ]] || DOC=$HERE/../../docs/admin/metrics.md
 CG=/sys/fs/cgroup/metrics
 IDS=10000
 
@@ -332,5 +334,59 @@ printf 'GET / HTTP/1.1\r\n\r\n' | rdma-ep metrics --http | grep -q '^HTTP/1.1 40
 # systemd counts connections beyond MaxConnections against this limit, which ends in a failed unit.
 grep -qx 'TriggerLimitIntervalSec=0' "$SOCKET" || problem "200 connections close the socket"
 end
+
+SYSTEMD=/usr/lib/systemd/systemd
+export XDG_RUNTIME_DIR=$WORK/run
+
+# A manager of services as each user has one, in the cgroup of this test
+on_systemd()
+{
+	mkdir -p /run/systemd/system
+	echo "$BASHPID" > "$CG/cgroup.procs"
+	exec "$@"
+}
+
+systemctl()
+{
+	command systemctl --user "$@"
+}
+
+restart_socket()
+{
+	# quote restart
+	systemctl restart rdma-ep-metrics.socket
+	# end quote
+}
+
+on_tcp()
+{
+	[[ -n $(ss -Htln "sport = :9879") ]]
+}
+
+begin "another socket by the drop-in of the page"
+if [[ -x $SYSTEMD ]]; then
+	units=$XDG_RUNTIME_DIR/systemd/user
+	mkdir -p "$units/rdma-ep-metrics.socket.d"
+	cp "$(dirname "$SOCKET")"/rdma-ep-metrics* "$units/"
+	printf '[Unit]\nDefaultDependencies=no\n' > "$units/rdma-ep-metrics.socket.d/test.conf"
+	start systemd manager "$SYSTEMD" --user --unit=rdma-ep-metrics.socket
+	wait_for 20 on_tcp || problem "no TCP socket"
+	sed -n '/^\[Socket\]/,/^```/{/^```/!p}' "$DOC" > "$units/rdma-ep-metrics.socket.d/override.conf"
+	grep -q ListenStream=/run/rdma-ep-metrics "$units/rdma-ep-metrics.socket.d/override.conf" ||
+		problem "the page has no drop-in"
+	systemctl daemon-reload || problem "no reload"
+	[[ ! -S /run/rdma-ep-metrics ]] || problem "a reload is enough"
+	restart_socket || problem "no restart"
+	expect "the unix socket" "$(stat -c '%F %a %G' /run/rdma-ep-metrics)" "socket 660 adm"
+	! on_tcp || problem "the TCP socket is still there"
+	systemctl stop rdma-ep-metrics.socket
+	kill -TERM "${pids[manager]}"
+	finish manager
+	rm -f /run/rdma-ep-metrics
+	find "$CG" -mindepth 1 -depth -type d -exec rmdir {} +
+	end
+else
+	skip "$case_name" "no systemd in the guest"
+fi
 
 finish_tests
