@@ -13,7 +13,9 @@
 # shellcheck source=selftests/clients/engine.sh
 . "$(dirname "$0")/engine.sh"
 
+# quote memlock
 MEMLOCK=262144		# bytes
+# end quote
 IMAGE=localhost/rdma
 
 not_on_stock "containers of podman"
