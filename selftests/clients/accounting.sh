@@ -188,6 +188,17 @@ refused program "Errno: 122, Disk quota exceeded"
 echo 512 > "$QUOTA"
 end
 
+begin "all rules are removed by the command of the page"
+RULES=/sys/module/rdma_ep/parameters/rules
+removal="echo > $RULES"
+grep -qF "\`$removal\`" "$DOC" || problem "it is not on the page"
+echo "/demo objects=5; driver=$DEVICE gid=0" > "$RULES"
+cat /dev/null > "$RULES"
+expect "rules after cat of an empty file" "$(<"$RULES")" "/demo objects=5; driver=$DEVICE gid=0"
+bash -c "$removal" || problem "it fails"
+expect "rules" "$(<"$RULES")" ""
+end
+
 # A cgroup that is removed with a limit in rdma.max and without charges leaves an entry in the
 # device's list. The kernel follows the entry when it removes the device (6.1: list_del corruption
 # in free_cg_rpool_locked()).
