@@ -113,6 +113,7 @@ static inline bool lep_inherited(const struct lep_session *session)
 extern pthread_mutex_t lep_session_lock;
 
 struct lep_session *lep_session_get(void);
+struct lep_session *lep_session_current(void);
 void lep_session_forked(void);
 struct lep_session *lep_session_adopt(int fd, uint32_t flags);
 void lep_session_give_up(struct lep_session *session);

@@ -147,20 +147,21 @@ static int note_all(struct lep_session *session, const struct lep_objs *objs)
 }
 
 /* The session of an id, or that of the process. NULL and errno. */
-static struct lep_session *session_of(struct rdma_cm_id *id)
+static struct lep_session *session_of(struct rdma_cm_id *id,
+				      struct lep_session *(*of_process)(void))
 {
 	struct lep_session *session;
 
 	if (lep_foreign_id(id))
 		return lep_null(EINVAL);
-	session = id ? lep_to_id(id)->session : lep_session_get();
+	session = id ? lep_to_id(id)->session : of_process();
 	return session && lep_inherited(session) ? lep_null(EBADF) : session;
 }
 
 /* rdma_ep_export(3) */
 LEP_EXPORT int rdma_ep_export(struct rdma_cm_id *id)
 {
-	struct lep_session *session = session_of(id);
+	struct lep_session *session = session_of(id, lep_session_current);
 	struct rdma_ep_cmd_export cmd = { .flags = RDMA_EP_EXPORT_FD };
 	struct lep_objs objs;
 	int fd, ret;
@@ -189,7 +190,7 @@ LEP_EXPORT int rdma_ep_export(struct rdma_cm_id *id)
 /* rdma_ep_keep(3) */
 LEP_EXPORT int rdma_ep_keep(struct rdma_cm_id *id)
 {
-	struct lep_session *session = session_of(id);
+	struct lep_session *session = session_of(id, lep_session_get);
 	struct rdma_ep_cmd_export cmd = { .flags = RDMA_EP_KEEP | RDMA_EP_EXPORT_FD };
 	struct lep_objs objs;
 	int ret;

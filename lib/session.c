@@ -134,6 +134,14 @@ struct lep_session *lep_session_get(void)
 	return session;
 }
 
+/* The session of this process, or NULL and EBADF if it has none yet. */
+struct lep_session *lep_session_current(void)
+{
+	struct lep_session *session = __atomic_load_n(&current_session, __ATOMIC_ACQUIRE);
+
+	return session ? session : lep_null(EBADF);
+}
+
 /*
  * A fork()ed child forgets all sessions: it cannot use the parent's objects, as a handle
  * means nothing in another session. It closes the inherited descriptors, so that the sessions

@@ -376,6 +376,9 @@ TEST(bad_descriptors)
 	EXPECT_FAILS(EINVAL, rdma_ep_get_cookie(RDMA_EP_OBJ_ID, id, NULL));
 	session = rdma_ep_export(id);
 	ASSERT_LT(0, session);
+	/* No call has begun a new session, whose descriptor would be an empty one. */
+	EXPECT_FAILS(EBADF, rdma_ep_export(NULL));
+	EXPECT_FAILS(EBADF, rdma_ep_export(id));
 	copy = dup(session);
 	ASSERT_TRUE(rdma_ep_adopt(session, 0));
 	EXPECT_FAILS_NULL(EBADF, rdma_ep_adopt(copy, 0));
