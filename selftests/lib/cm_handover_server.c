@@ -4,7 +4,8 @@
  * after it has been killed, or each connection to a process of its own.
  *
  * It would catch: a message that is lost or answered twice, a process that cannot serve a
- * connection of another one, a session that ends with the process that has kept it.
+ * connection of another one, a session that ends with the process that has kept it, private memory
+ * that a child shares with its parent, which the manual page excludes.
  */
 #include "lib_handover.h"
 #include "lib_test.h"
@@ -190,6 +191,88 @@ TEST(children_serve)
 		EXPECT_SUCCESS(servers[i]);
 	}
 	rdma_destroy_ep(listener);
+}
+
+/* A client that connects n times, and sends some messages of a byte on each connection. */
+static int send_bytes(int n, int messages)
+{
+	struct ibv_qp_init_attr attr;
+	struct rdma_addrinfo *res = lib_rai(0, LIB_SERVER_PORT, RDMA_PS_TCP);
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	char byte;
+
+	for (int i = 0; i < n; i++) {
+		byte = 'a' + i % 26;
+		attr = lib_qp_attr();
+		DO(rdma_create_ep(&id, res, NULL, &attr));
+		DO(!(mr = rdma_reg_msgs(id, &byte, 1)));
+		DO(rdma_connect(id, NULL));
+		while (atomic_load(lib_accepted) <= i)
+			usleep(1000);
+		for (int m = 0; m < messages; m++)
+			DO(rdma_post_send(id, NULL, &byte, 1, mr, 0));
+		/* The server ends the connection. */
+		DO(rdma_get_cm_event(id->channel, &event));
+		DO(event->event != RDMA_CM_EVENT_DISCONNECTED);
+		DO(rdma_ack_cm_event(event));
+		DO(rdma_dereg_mr(mr));
+		rdma_destroy_ep(id);
+	}
+	return 0;
+}
+
+/* The child of a process that has registered these */
+static char *private, *shared;
+
+static int receive_into_both(int session, int none)
+{
+	struct rdma_ep_adopted *all = rdma_ep_adopt(session, 0);
+	struct rdma_cm_id *id;
+	struct ibv_wc wc;
+
+	DO(!all || all->num_regions != 2);
+	DO(!(id = lib_find_id(all, 1)));
+	for (int i = 0; i < 2; i++)
+		DO(rdma_post_recv(id, NULL, all->regions[i].mr->addr, 1, all->regions[i].mr));
+	DO(rdma_accept(id, NULL));
+	atomic_fetch_add(lib_accepted, 1);
+	for (int i = 0; i < 2; i++)
+		DO(rdma_get_recv_comp(id, &wc) != 1 || wc.status || wc.byte_len != 1);
+	DO(shared[0] != 'a');
+	/* The region has the pages of the parent. */
+	DO(private[0]);
+	return 0;
+}
+
+TEST(private_memory_of_parent)
+{
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
+	struct ibv_qp_init_attr attr = lib_qp_attr();
+	struct rdma_cm_id *listener, *id;
+	pid_t client;
+	int fd;
+
+	private = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_TRUE(private != MAP_FAILED && shared != MAP_FAILED);
+	ASSERT_EQ(0, lib_map_accepted());
+	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
+	ASSERT_EQ(0, rdma_listen(listener, 1));
+	client = lib_fork(send_bytes, 1, 2);
+	ASSERT_EQ(0, rdma_get_request(listener, &id));
+	ASSERT_EQ(0, rdma_create_qp(id, NULL, &attr));
+	ASSERT_NE(NULL, rdma_reg_msgs(id, private, LEN));
+	ASSERT_NE(NULL, rdma_reg_msgs(id, shared, LEN));
+	ASSERT_EQ(0, lib_set_cookie(id, 1));
+	fd = rdma_ep_export(listener);
+	ASSERT_LE(0, fd);
+	EXPECT_SUCCESS(lib_fork(receive_into_both, fd, 0));
+	EXPECT_SUCCESS(client);
+	EXPECT_EQ('a', shared[0]);
+	EXPECT_EQ('a', private[0]);
+	close(fd);
 }
 
 TEST_HARNESS_MAIN
