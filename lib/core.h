@@ -118,6 +118,8 @@ void lep_session_forked(void);
 struct lep_session *lep_session_adopt(int fd, uint32_t flags);
 void lep_session_give_up(struct lep_session *session);
 void lep_session_return(struct lep_session *session);
+struct lep_session *lep_session_of_fd(int fd);
+void lep_session_close(struct lep_session *session);
 int lep_obj_destroy(struct lep_session *session, uint32_t type, uint32_t handle,
 		    uint32_t *events, uint32_t *comp_events);
 void lep_close_fd(int fd);

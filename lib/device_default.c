@@ -27,8 +27,8 @@ void lep_context_add_default(struct lep_context *ctx, struct ibv_pd *pd)
 }
 
 /*
- * The objects are created once and never destroyed: programs use them after they have
- * destroyed their last id.
+ * The objects are created once and live as long as the session: programs use them after they
+ * have destroyed their last id.
  */
 int lep_device_default(struct lep_session *session, struct lep_device *dev,
 		       struct ibv_context **context, struct ibv_pd **pd)
@@ -82,6 +82,35 @@ struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context)
 	xrcd = ctx->xrcd;
 	pthread_mutex_unlock(&lep_devices_lock);
 	return xrcd;
+}
+
+/* True for an object of the library that all ids on its device share. */
+bool lep_device_shares(struct lep_session *session, const struct rdma_ep_obj_info *info)
+{
+	bool shares = info->flags & RDMA_EP_OBJ_DEFAULT;
+	const struct lep_context *ctx;
+
+	pthread_mutex_lock(&lep_devices_lock);
+	for (ctx = session->defaults; ctx && info->type == RDMA_EP_OBJ_XRCD; ctx = ctx->next)
+		if (ctx->xrcd && lep_xrcd_handle(ctx->xrcd) == info->handle)
+			shares = true;
+	pthread_mutex_unlock(&lep_devices_lock);
+	return shares;
+}
+
+/* Frees the structures of these objects. The session has no others. */
+void lep_device_free_defaults(struct lep_session *session)
+{
+	struct lep_context *ctx;
+
+	while ((ctx = session->defaults)) {
+		session->defaults = ctx->next;
+		lep_close_fd(ctx->verbs.context.async_fd);
+		pthread_mutex_destroy(&ctx->verbs.context.mutex);
+		free(ctx->xrcd);
+		free(ctx->pd);
+		free(ctx);
+	}
 }
 
 /* rdma_get_devices(3): returns the contexts that ids have in id->verbs. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Giving a session away: rdma_ep_export(3), rdma_ep_keep(3), and cookies.
+ * Giving a session away, or ending it: rdma_ep_export(3), rdma_ep_keep(3), rdma_ep_close(3), and
+ * cookies.
  *
  * The library keeps no list of its objects. The kernel has one, in which uid is the address
  * of each structure.
@@ -202,6 +203,39 @@ LEP_EXPORT int rdma_ep_keep(struct rdma_cm_id *id)
 	if (ret || lep_call(session, EXPORT, &cmd))
 		return -1;
 	return cmd.fd;
+}
+
+/* 0, or -1 and EBUSY if the program still has an object of the session */
+static int check_unused(struct lep_session *session)
+{
+	struct lep_objs objs;
+	bool unused = true;
+	size_t i;
+
+	if (lep_objs_list(session, &objs))
+		return -1;
+	for (i = 0; i < objs.num; i++)
+		unused &= lep_device_shares(session, &objs.info[i]);
+	lep_objs_free(&objs);
+	return unused ? 0 : lep_err(EBUSY);
+}
+
+/* rdma_ep_close(3) */
+LEP_EXPORT int rdma_ep_close(int fd)
+{
+	struct lep_session *session;
+	int ret = -1;
+
+	pthread_mutex_lock(&lep_session_lock);
+	session = lep_session_of_fd(fd);
+	if (session)
+		ret = check_unused(session);
+	if (!ret) {
+		lep_device_free_defaults(session);
+		lep_session_close(session);
+	}
+	pthread_mutex_unlock(&lep_session_lock);
+	return ret;
 }
 
 /* rdma_ep_split(3) */

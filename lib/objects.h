@@ -57,6 +57,8 @@ void lep_context_add_default(struct lep_context *ctx, struct ibv_pd *pd);
 int lep_device_default(struct lep_session *session, struct lep_device *dev,
 		       struct ibv_context **context, struct ibv_pd **pd);
 struct ibv_xrcd *lep_device_xrcd(struct ibv_context *context);
+bool lep_device_shares(struct lep_session *session, const struct rdma_ep_obj_info *info);
+void lep_device_free_defaults(struct lep_session *session);
 
 /* ----------------------------------------------------- device_query.c, gid.c */
 

@@ -209,19 +209,25 @@ struct lep_session *lep_session_adopt(int fd, uint32_t flags)
 	return session;
 }
 
+/* The caller holds lep_session_lock. The descriptor stays open. */
+static void forget(struct lep_session *session)
+{
+	session->fd = -1;
+	if (session->rings)
+		munmap(session->rings, RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring));
+	session->rings = NULL;
+	if (current_session == session)
+		__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
+}
+
 /*
  * Forget a session that the kernel has taken from this process: its objects fail with EBADF.
  * The descriptor stays open.
  */
 void lep_session_give_up(struct lep_session *session)
 {
-	session->fd = -1;
-	if (session->rings)
-		munmap(session->rings, RDMA_EP_MAX_RINGS * sizeof(struct rdma_ep_cq_ring));
-	session->rings = NULL;
 	pthread_mutex_lock(&lep_session_lock);
-	if (current_session == session)
-		__atomic_store_n(&current_session, NULL, __ATOMIC_RELEASE);
+	forget(session);
 	pthread_mutex_unlock(&lep_session_lock);
 }
 
@@ -235,6 +241,33 @@ void lep_session_return(struct lep_session *session)
 	lep_call(session, EXPORT, &cmd);
 	lep_session_give_up(session);
 	errno = error;
+}
+
+/* The session of a descriptor, or NULL and EBADF. The caller holds lep_session_lock. */
+struct lep_session *lep_session_of_fd(int fd)
+{
+	struct lep_session *session = sessions;
+
+	while (session && (lep_inherited(session) || session->fd != fd))
+		session = session->next;
+	return session ? session : lep_null(EBADF);
+}
+
+/*
+ * Closes and frees a session to which no structure points. The caller holds lep_session_lock,
+ * so that no child inherits the descriptor without finding it in the list.
+ */
+void lep_session_close(struct lep_session *session)
+{
+	struct lep_session **next = &sessions;
+	int fd = session->fd;
+
+	while (*next != session)
+		next = &(*next)->next;
+	*next = session->next;
+	forget(session);
+	lep_close_fd(fd);
+	free(session);
 }
 
 /* Destroys an object; 0, or -1 and errno. */

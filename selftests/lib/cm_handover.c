@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rdma_ep_export(3), rdma_ep_adopt(3): the structures of an adopted session, completions that
- * the library had read ahead, and the end of the old structures.
+ * rdma_ep_export(3), rdma_ep_adopt(3), rdma_ep_close(3): the structures of an adopted session,
+ * completions that the library had read ahead, and the end of the old structures.
  *
  * It would catch: structures that lack a pointer, lost completions or events, an endpoint that
- * the previous process can still use, objects that cannot be destroyed afterwards.
+ * the previous process can still use, objects that cannot be destroyed afterwards, a session that
+ * ends although the program has objects in it.
  */
 #include "lib_handover.h"
 #include "lib_test.h"
@@ -361,6 +362,52 @@ TEST(limits_of_adopter)
 	EXPECT_NE(NULL, rdma_ep_adopt(high, 0));
 }
 
+static void *id_of_thread(void *none)
+{
+	return lib_bound_id(NULL, RDMA_PS_TCP);
+}
+
+static int close_in_child(int fd, int none)
+{
+	return !FAILS(EBADF, rdma_ep_close(fd));
+}
+
+/* The session of this process: a later call begins a new one, with new default objects. */
+TEST(close_of_session)
+{
+	struct rdma_cm_id *id = lib_bound_id(NULL, RDMA_PS_TCP);
+	struct ibv_context *context;
+	struct lib_thread thread;
+	struct ibv_pd *pd;
+	void *other;
+	int fd;
+
+	ASSERT_TRUE(id);
+	fd = id->verbs->cmd_fd;
+	pd = ASSERT_PTR(ibv_alloc_pd(id->verbs));
+	context = ASSERT_PTR(ibv_open_device(id->verbs->device));
+	EXPECT_FAILS(EBUSY, rdma_ep_close(fd));
+	ASSERT_EQ(0, rdma_destroy_id(id));
+	EXPECT_FAILS(EBUSY, rdma_ep_close(fd));
+	ASSERT_EQ(0, ibv_dealloc_pd(pd));
+	EXPECT_FAILS(EBUSY, rdma_ep_close(fd));
+	ASSERT_EQ(0, ibv_close_device(context));
+	EXPECT_FAILS(EBADF, rdma_ep_close(-1));
+	EXPECT_FAILS(EBADF, rdma_ep_close(STDOUT_FILENO));
+	EXPECT_SUCCESS(lib_fork(close_in_child, fd, 0));
+	ASSERT_EQ(0, rdma_ep_close(fd));
+	EXPECT_FAILS(EBADF, rdma_ep_close(fd));
+	EXPECT_FAILS(EBADF, fcntl(fd, F_GETFD));
+	EXPECT_FAILS(EBADF, rdma_ep_export(NULL));
+
+	ASSERT_EQ(0, lib_start(&thread, id_of_thread, NULL));
+	ASSERT_EQ(0, lib_join(&thread, &other));
+	id = ASSERT_PTR(other);
+	fd = id->verbs->cmd_fd;
+	ASSERT_EQ(0, rdma_destroy_id(id));
+	EXPECT_EQ(0, rdma_ep_close(fd));
+}
+
 TEST(bad_descriptors)
 {
 	struct rdma_cm_id *id = lib_bound_id(NULL, RDMA_PS_TCP);
@@ -379,6 +426,7 @@ TEST(bad_descriptors)
 	/* No call has begun a new session, whose descriptor would be an empty one. */
 	EXPECT_FAILS(EBADF, rdma_ep_export(NULL));
 	EXPECT_FAILS(EBADF, rdma_ep_export(id));
+	EXPECT_FAILS(EBADF, rdma_ep_close(session));
 	copy = dup(session);
 	ASSERT_TRUE(rdma_ep_adopt(session, 0));
 	EXPECT_FAILS_NULL(EBADF, rdma_ep_adopt(copy, 0));

@@ -5,12 +5,15 @@
  *
  * It would catch: a message that is lost or answered twice, a process that cannot serve a
  * connection of another one, a session that ends with the process that has kept it, private memory
- * that a child shares with its parent, which the manual page excludes.
+ * that a child shares with its parent, which the manual page excludes, a worker that runs out of
+ * descriptors or address space.
  */
 #include "lib_handover.h"
 #include "lib_test.h"
 
 #define LEN	4096
+#define FEW	128	/* descriptors of a worker */
+#define MANY	300	/* connections that it serves */
 /* Address of the first server's region, which the next server does not map there */
 #define PLACE	((void *)0x20000000000)
 
@@ -203,6 +206,7 @@ static int send_bytes(int n, int messages)
 	struct ibv_mr *mr;
 	char byte;
 
+	alarm(3 * WAIT_MS / 1000);
 	for (int i = 0; i < n; i++) {
 		byte = 'a' + i % 26;
 		attr = lib_qp_attr();
@@ -273,6 +277,78 @@ TEST(private_memory_of_parent)
 	EXPECT_EQ('a', shared[0]);
 	EXPECT_EQ('a', private[0]);
 	close(fd);
+}
+
+static int open_descriptors(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < FEW; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Receives a message on each of n connections, one after the other, with few descriptors. */
+static int worker(int socket, int n)
+{
+	struct rlimit descriptors = { FEW, FEW }, bytes = { 1 << 30, 1 << 30 };
+	struct ibv_qp_init_attr attr;
+	int fd, before = open_descriptors();
+	struct rdma_ep_adopted *all;
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	char byte;
+
+	alarm(3 * WAIT_MS / 1000);
+	DO(setrlimit(RLIMIT_NOFILE, &descriptors) || setrlimit(RLIMIT_AS, &bytes));
+	for (int i = 0; i < n; i++) {
+		DO(test_recv_fds(socket, &fd, 1));
+		DO(!(all = rdma_ep_adopt(fd, 0)));
+		id = all->ids[0];
+		rdma_ep_free_adopted(all);
+		attr = lib_qp_attr();
+		DO(rdma_create_qp(id, NULL, &attr));
+		DO(!(mr = rdma_reg_msgs(id, &byte, 1)));
+		DO(rdma_post_recv(id, NULL, &byte, 1, mr));
+		DO(rdma_accept(id, NULL));
+		atomic_fetch_add(lib_accepted, 1);
+		DO(rdma_get_recv_comp(id, &wc) != 1 || wc.status);
+		DO(byte != 'a' + i % 26);
+		DO(!FAILS(EBUSY, rdma_ep_close(fd)));
+		DO(rdma_dereg_mr(mr));
+		rdma_destroy_ep(id);
+		DO(rdma_ep_close(fd));
+		DO(open_descriptors() != before);
+	}
+	/* A few rings are as large as that. */
+	DO(mmap(NULL, 1 << 29, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
+	return 0;
+}
+
+TEST(worker_serves_many)
+{
+	struct rdma_addrinfo *res = lib_rai(RAI_PASSIVE, LIB_SERVER_PORT, RDMA_PS_TCP);
+	struct rdma_cm_id *listener, *id;
+	pid_t server, client;
+	int pass[2], fd;
+
+	ASSERT_EQ(0, lib_map_accepted());
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
+	server = lib_fork(worker, pass[1], MANY);
+	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
+	ASSERT_EQ(0, rdma_listen(listener, 1));
+	client = lib_fork(send_bytes, MANY, 1);
+	for (int i = 0; i < MANY; i++) {
+		ASSERT_EQ(0, rdma_get_request(listener, &id));
+		fd = rdma_ep_split(id);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(0, test_send_fds(pass[0], &fd, 1));
+		close(fd);
+	}
+	EXPECT_SUCCESS(client);
+	EXPECT_SUCCESS(server);
+	rdma_destroy_ep(listener);
 }
 
 TEST_HARNESS_MAIN

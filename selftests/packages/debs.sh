@@ -40,6 +40,7 @@ check "development" has librdma-ep-dev "$lib"/librdma_ep.so \
 	usr/share/man/man7/rdma_ep_handover.7.gz \
 	usr/share/man/man3/rdma_ep_export.3ep.gz \
 	usr/share/man/man3/rdma_ep_adopt.3ep.gz \
+	usr/share/man/man3/rdma_ep_close.3ep.gz \
 	usr/share/man/man3/rdma_ep_restrict.3ep.gz \
 	usr/share/man/man3/rdma_create_ep.3ep.gz \
 	usr/share/man/man3/rdma_destroy_ep.3ep.gz

@@ -75,6 +75,7 @@ int rdma_ep_keep(struct rdma_cm_id *id);
 int rdma_ep_split(struct rdma_cm_id *id);
 int rdma_ep_restrict(int fd, const struct rdma_ep_restriction *restriction);
 struct rdma_ep_adopted *rdma_ep_adopt(int fd, int flags);
+int rdma_ep_close(int fd);
 void rdma_ep_free_adopted(struct rdma_ep_adopted *adopted);
 int rdma_ep_set_cookie(enum rdma_ep_obj_type type, void *object, uint64_t cookie);
 int rdma_ep_get_cookie(enum rdma_ep_obj_type type, void *object, uint64_t *cookie);
