@@ -68,21 +68,24 @@ static bool interface_of(const struct sockaddr_storage *addr, char name[IF_NAMES
 	return found;
 }
 
-/* IPoIB's interfaces are not the network devices of a port. */
-static bool is_infiniband(const char *netdev)
+/* The first line of a file of the interface in /sys, until the next call, or "" */
+static const char *attribute(const char *netdev, const char *name)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/sys/class/net/%s/type", netdev);
-	return atoi(line_of(path)) == ARPHRD_INFINIBAND;
+	snprintf(path, sizeof(path), "/sys/class/net/%s/%s", netdev, name);
+	return line_of(path);
+}
+
+/* IPoIB's interfaces are not the network devices of a port. */
+static bool is_infiniband(const char *netdev)
+{
+	return atoi(attribute(netdev, "type")) == ARPHRD_INFINIBAND;
 }
 
 static bool is_vlan(const char *netdev)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/uevent", netdev);
-	return !strcmp(line_of(path), "DEVTYPE=vlan");
+	return !strcmp(attribute(netdev, "uevent"), "DEVTYPE=vlan");
 }
 
 /* Does the interface have a GID of the port? A VLAN and a macvlan of its network device do. */
