@@ -520,9 +520,8 @@ TEST_F(handover, exported_session_ends)
 /* The number of adopters' files is limited, as they are charged to the giver. */
 TEST_F_TIMEOUT(handover, owners_are_bounded, 60)
 {
-	int fds[65];
+	int fds[65] = { self->s.fd };
 
-	fds[0] = self->s.fd;
 	for (int i = 1; i < 65; i++) {
 		fds[i] = abi_adopt(fds[i - 1]);
 		LOGGED(ASSERT_LT(0, fds[i]), "owner %d", i);
@@ -542,17 +541,13 @@ TEST_F_TIMEOUT(handover, owners_are_bounded, 60)
 /* A child of a previous owner keeps files of its queues, as a server's workers do over restarts. */
 TEST_F_TIMEOUT(handover, closed_owners_count_no_more, 60)
 {
-	int channels[80], next;
-
-	for (int i = 0; i < 80; i++) {
+	for (int i = 0, next; i < 80; i++) {
 		next = abi_adopt(self->s.fd);
 		LOGGED(ASSERT_LT(0, next), "owner %d", i);
 		close(self->s.fd);
 		self->s.fd = next;
-		channels[i] = FD(abi_open_queue(next, RDMA_EP_OBJ_ID, self->p.end[0].id));
+		FD(abi_open_queue(next, RDMA_EP_OBJ_ID, self->p.end[0].id));
 	}
-	for (int i = 0; i < 80; i++)
-		close(channels[i]);
 }
 
 /* Opens the file of a descriptor once more. */
