@@ -2691,7 +2691,7 @@ struct rdma_ep_grant {
  * ports that the kernel chooses, or that the id had before, so a range for clients begins
  * with 0. An unspecified address needs a grant that contains it, and the one of IPv6 also one
  * for the one of IPv4, as it listens on both. RDMA_EP_IOC_LISTEN on a loopback address also
- * needs the grants of the unspecified one, at which rdma_cm listens then but over iWARP, and
+ * needs the grants of the unspecified one, at which rdma_cm listens then, except over iWARP; and
  * on one of IPv4 with RDMA_OPTION_ID_AFONLY set to 0 those of both families, with the port that
  * the id has. The source of an address handle or vector needs a grant with any ports.
  *
