@@ -308,7 +308,7 @@ TEST_F(restrict, loopback_grant_listens_at_no_other_address)
 TEST_F(restrict, grant_of_ipv4_listens_at_no_address_of_ipv6)
 {
 	struct rdma_ep_grant grants[] = {
-		grant(RDMA_EP_GRANT_BIND, "0.0.0.0", 0, PORT, PORT + 1),
+		grant(RDMA_EP_GRANT_BIND, "0.0.0.0", 0, 0, PORT + 1),
 		grant(RDMA_EP_GRANT_BIND, "::", 128, PORT + 1, PORT + 1),
 		grant(RDMA_EP_GRANT_BIND, "::", 0, 0, 0),
 	};
