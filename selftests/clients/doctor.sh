@@ -191,19 +191,19 @@ if [[ $DEVICE == siw ]]; then
 	skip "$case_name" "a device has the addresses of one interface"
 else
 	ip netns add doctor
-	ip link add doc0 link "$RDMA_NETDEV" type vlan id 7
-	ip addr add 10.98.8.1/24 dev doc0
-	ip link set doc0 up
 	ip link add doc1 link "$RDMA_NETDEV" netns doctor type macvlan mode bridge
 	ip -n doctor addr add 10.98.7.1/24 dev doc1
 	ip -n doctor link set doc1 up
-	# A work item of ib_core adds the address to the device's GID table.
-	ip netns exec doctor rdma-ep doctor 10.98.7.2 > "$WORK/out"
-	finds device warn "$RDMA_DEV port 1: its network device is in another network namespace" ""
-	finds route fail "the route to 10.98.7.2 uses doc1, which has no RDMA device" ""
+	ip link add doc0 link "$RDMA_NETDEV" type vlan id 7
+	ip addr add 10.98.8.1/24 dev doc0
+	ip link set doc0 up
+	# Work items of ib_core add the addresses to the device's GID table, in this order.
 	wait_for 10 vlan_has_route
 	finds device ok "$RDMA_DEV port 1 is active on $RDMA_NETDEV" ""
 	finds route ok "the route to 10.98.8.2 uses doc0" ""
+	ip netns exec doctor rdma-ep doctor 10.98.7.2 > "$WORK/out"
+	finds device warn "$RDMA_DEV port 1: its network device is in another network namespace" ""
+	finds route fail "the route to 10.98.7.2 uses doc1, which has no RDMA device" ""
 	ip link del doc0
 	ip netns del doctor
 	end
