@@ -371,6 +371,7 @@ if [[ -x $SYSTEMD ]]; then
 	printf '[Unit]\nDefaultDependencies=no\n' > "$units/rdma-ep-metrics.socket.d/test.conf"
 	start systemd manager "$SYSTEMD" --user --unit=rdma-ep-metrics.socket
 	wait_for 20 on_tcp || problem "no TCP socket"
+	# shellcheck disable=SC2016
 	sed -n '/^\[Socket\]/,/^```/{/^```/!p}' "$DOC" > "$units/rdma-ep-metrics.socket.d/override.conf"
 	grep -q ListenStream=/run/rdma-ep-metrics "$units/rdma-ep-metrics.socket.d/override.conf" ||
 		problem "the page has no drop-in"
