@@ -182,7 +182,7 @@ devinfo_case()
 memlock_case()
 {
 	begin "$MEMLOCK KiB of RLIMIT_MEMLOCK are the limit, $1"
-	client "$1" rping -c -a "$2" -p "$PORT" -C 1 -S 65535
+	client "$1" rping -c -v -a "$2" -p "$PORT" -C 1 -S 65535
 	expect_status client 12	# ENOMEM
 	expect_error client "reg_mr failed"
 	end

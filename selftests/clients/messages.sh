@@ -39,7 +39,7 @@ said()
 # A client that must fail
 refused()
 {
-	client "$1" rping -c -a "${2:-$RDMA_ADDR}" -p "$PORT" -C 1 -S "${3:-64}"
+	client "$1" rping -c -v -a "${2:-$RDMA_ADDR}" -p "$PORT" -C 1 -S "${3:-64}"
 	[[ ${statuses[client]} != 0 ]] || problem "it succeeds"
 	cat "$WORK/client.out" "$WORK/client.err" > "$WORK/said"
 }
@@ -48,7 +48,7 @@ refused()
 mended()
 {
 	server ours rping -s -a "$RDMA_ADDR" -p "$PORT" -C 1
-	client "$1" rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
+	client "$1" rping -c -v -a "$RDMA_ADDR" -p "$PORT" -C 1
 	finish server
 	expect_status client 0
 }

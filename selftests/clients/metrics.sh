@@ -53,7 +53,7 @@ MINE="cgroup=\"/metrics\",uid=\"1000\""
 
 begin "values of a client and a server"
 server pod rping -s -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
-client pod rping -c -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
+client pod rping -c -v -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
 finish server
 scrape
 python3 "$HERE/metrics.py" "$WORK/metrics" "$DASHBOARD" || problem "the format"
@@ -70,7 +70,7 @@ expect "bytes out" "$(value rdma_ep_traffic_bytes_total "$MINE,direction=\"out\"
 # A new cgroup of the same name, as of a restarted unit
 rmdir "$CG" && mkdir "$CG"
 server pod rping -s -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
-client pod rping -c -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
+client pod rping -c -v -a "$RDMA_ADDR" -p "$PORT" -C 10 -S 4096
 finish server
 scrape
 python3 "$HERE/metrics.py" "$WORK/metrics" "$DASHBOARD" || problem "the format"
@@ -254,7 +254,7 @@ end
 
 refuse_request()
 {
-	client stock rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
+	client stock rping -c -v -a "$RDMA_ADDR" -p "$PORT" -C 1
 }
 
 begin "a request that a full queue of events refuses"

@@ -85,7 +85,7 @@ rping_case()
 refused_case()
 {
 	begin "rping, $1: $2"
-	client "$1" rping -c -a "$RDMA_ADDR" -p "$PORT" -C 1
+	client "$1" rping -c -v -a "$RDMA_ADDR" -p "$PORT" -C 1
 	[[ ${statuses[client]} != 0 ]] || problem "the client has succeeded"
 	expect_error client "rdma_ep: $NODE$2"
 	end

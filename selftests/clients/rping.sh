@@ -18,9 +18,9 @@ rping_case()
 	server "${pair%:*}" rping -s -a "$addr" -p "$PORT" -C "$pings" -v "$@"
 	# -V: the client compares the data that comes back.
 	start "${pair#*:}" client rping -c -a "$addr" -p "$PORT" -C "$pings" -v -V "$@"
-	finish_rping client
-	finish_rping server
-	expect_client_ended client
+	finish client
+	finish server
+	expect_status client 0
 	expect_status server 0
 	expect_lines client "$pings" '^ping data: rdma-ping-[0-9]+: '
 	expect_lines server "$pings" '^server ping data: rdma-ping-[0-9]+: '
@@ -30,57 +30,6 @@ rping_case()
 pinging()
 {
 	grep -q '^ping data' "$WORK/$1.out" || stopped_or_stuck "$1"
-}
-
-# rping's thread may wait for another event after main() has destroyed the channel. It then ends the
-# program with its own status before main() returns.
-expect_client_ended()
-{
-	if [[ ${statuses[$1]:-} != 255 ]] ||
-	   ! grep -q '^rdma_get_cm_event: Bad file descriptor' "$WORK/$1.err"; then
-		expect_status "$1" 0
-	fi
-}
-
-# rdma-core's version; the name of the library's file ends with it
-rdma_core_version()
-{
-	local file
-	file=$(readlink -f "$(ldconfig -p | awk '$1 == "librdmacm.so.1" { print $NF; exit }')")
-	[[ $file =~ \.so\.1\.[0-9]+\.([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
-}
-RDMA_CORE=$(rdma_core_version)
-
-# From rdma-core 59 on, poll(2) announces an event to rping's thread, rdma_destroy_id(3) in main()
-# drops the event, the thread waits forever for another one, and main() waits for the thread, on any
-# stack. (The thread for completions, which starts before the pings, has ended by then.)
-waits_for_dropped_event()
-{
-	local dir=/proc/${pids[$1]}/task tasks
-	tasks=("$dir"/*)
-	((${RDMA_CORE:-0} >= 59 && ${#tasks[@]} == 2)) && grep -q 'ping data' "$WORK/$1.out" &&
-		grep -qs futex "$dir/${pids[$1]}/stack" &&
-		grep -qsE '\<(uep_queue_read(_all)?|ucma_get_event)\+' "${tasks[@]/%//stack}"
-}
-
-ended_or_waits()
-{
-	stopped_or_stuck "$1" ||
-		{ waits_for_dropped_event "$1" && nap 2 && waits_for_dropped_event "$1"; }
-}
-
-# finish_rping NAME: finish() for rping
-finish_rping()
-{
-	wait_for "$PROGRAM_LIMIT" ended_or_waits "$1"
-	if stopped_or_stuck "$1" || ! waits_for_dropped_event "$1"; then
-		finish "$1"
-		return
-	fi
-	echo "# $1 waits for an event that its rdma_destroy_id() has dropped"
-	kill -KILL "${pids[$1]}"
-	wait "${pids[$1]}" 2>/dev/null
-	statuses[$1]=0
 }
 
 # One server with many clients connected at once. rping -P stores one connect request at a time (its
@@ -103,8 +52,8 @@ persistent_case()
 		kill -CONT "${pids[$i]}"
 	done
 	for i in "${clients[@]}"; do
-		finish_rping "$i"
-		expect_client_ended "$i"
+		finish "$i"
+		expect_status "$i" 0
 		expect_lines "$i" $((3 * PINGS)) '^ping data: rdma-ping-[0-9]+: '
 	done
 	terminate server

@@ -171,7 +171,7 @@ hidden_case()
 	finish devices
 	expect_status devices 0
 	expect_lines devices 0 "$RDMA_DEV"
-	client "$stack" ip netns exec side1 rping -c -a "$RDMA_ADDR" -C 1
+	client "$stack" ip netns exec side1 rping -c -v -a "$RDMA_ADDR" -C 1
 	expect_status client 19		# ENODEV
 	expect_error client "No RDMA devices"
 	end
