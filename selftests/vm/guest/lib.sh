@@ -97,14 +97,9 @@ rdma_objects()
 # Prints the number of pinned pages of the whole system.
 pinned_pages()
 {
-	local name value n=0
-	while read -r name value; do
-		case $name in
-		nr_foll_pin_acquired)	((n += value)) ;;
-		nr_foll_pin_released)	((n -= value)) ;;
-		esac
-	done < /proc/vmstat
-	echo "$n"
+	awk '$1 == "nr_foll_pin_acquired" { n += $2 }
+		$1 == "nr_foll_pin_released" { n -= $2 }
+		END { printf "%d\n", n }' /proc/vmstat
 }
 
 module_refs()
