@@ -12,8 +12,17 @@ long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg);
 
 /* session.c */
 struct uep_ctx *uep_obj_ctx(struct uep_obj *obj);
-int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type, const struct uep_ctx *ctx,
-		  int (*fn)(struct uep_obj *obj, void *arg), void *arg);
+struct uep_obj *uep_next_obj(struct uep_session *s, unsigned long *handle,
+			     enum rdma_ep_obj_type type, const struct uep_ctx *ctx);
+
+/*
+ * Walks the objects that uep_next_obj() finds. The body may sleep, and other tasks may create and
+ * destroy objects. It puts the object before it leaves the loop.
+ */
+#define uep_for_each_obj(_obj, _s, _handle, _type, _ctx)				\
+	for (_handle = 0; (_obj = uep_next_obj(_s, &(_handle), _type, _ctx));		\
+	     uep_obj_put(_obj))
+
 uep_cmd_fn uep_destroy;
 struct uep_owner *uep_session_open(void);
 void uep_session_close(struct uep_owner *owner);

@@ -129,25 +129,23 @@ static void uep_show_addr(struct seq_file *m, const struct sockaddr_storage *ss)
 }
 
 /* handle, port space, state, source, destination, device, QP number */
-static int uep_show_id(struct uep_obj *obj, void *arg)
+static void uep_show_id(struct seq_file *m, struct uep_id *id)
 {
-	struct uep_id *id = container_of(obj, struct uep_id, obj);
-	struct seq_file *m = arg;
 	struct rdma_cm_id *cm_id;
 	struct ep_dev *dev;
 	struct ep_qp *qp;
 
 	/* A task may hold the lock for long. */
 	if (!mutex_trylock(&id->id.lock)) {
-		seq_printf(m, "id:\t%u - busy - - - -\n", obj->handle);
-		return seq_has_overflowed(m);
+		seq_printf(m, "id:\t%u - busy - - - -\n", id->obj.handle);
+		return;
 	}
 	if (id->id.closed) {
-		seq_printf(m, "id:\t%u - removed - - - -\n", obj->handle);
+		seq_printf(m, "id:\t%u - removed - - - -\n", id->obj.handle);
 		goto out;
 	}
 	cm_id = id->id.cm_id;
-	seq_printf(m, "id:\t%u %s %s", obj->handle, uep_ps_name(cm_id->ps), uep_id_state(id));
+	seq_printf(m, "id:\t%u %s %s", id->obj.handle, uep_ps_name(cm_id->ps), uep_id_state(id));
 	uep_show_addr(m, &cm_id->route.addr.src_addr);
 	uep_show_addr(m, &cm_id->route.addr.dst_addr);
 	dev = ep_id_dev(&id->id);
@@ -161,12 +159,13 @@ static int uep_show_id(struct uep_obj *obj, void *arg)
 	ep_id_put_qp(&id->id, qp);
 out:
 	ep_id_end(&id->id);
-	return seq_has_overflowed(m);
 }
 
 static void uep_show_session(struct seq_file *m, struct uep_session *s)
 {
 	struct uep_sums sums = {};
+	unsigned long handle;
+	struct uep_obj *obj;
 	int i;
 
 	uep_sum_past(&sums.sends, &s->past_sends);
@@ -186,7 +185,13 @@ static void uep_show_session(struct seq_file *m, struct uep_session *s)
 	seq_printf(m, "receive-bytes:\t%llu\n", sums.recvs.bytes);
 	seq_printf(m, "completions:\t%llu\n", sums.polled);
 	uep_restrictions_show(m, s);
-	uep_walk_objs(s, RDMA_EP_OBJ_ID, NULL, uep_show_id, m);
+	uep_for_each_obj(obj, s, handle, RDMA_EP_OBJ_ID, NULL) {
+		uep_show_id(m, container_of(obj, struct uep_id, obj));
+		if (seq_has_overflowed(m)) {
+			uep_obj_put(obj);
+			break;
+		}
+	}
 }
 
 /* Nothing if another owner has adopted the session. */

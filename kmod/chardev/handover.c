@@ -14,16 +14,12 @@
 /* The longest wait for calls of the previous owner */
 #define UEP_QUIET_MS	5000
 
-/* A value that the objects of a type have, as far as they have one */
-struct uep_uid {
-	u64 uid;
-	bool forget;		/* the owner is a new one: it has read no event */
-};
-
-/* -EINVAL: no event names such an object by its uid. */
-static int uep_obj_set_uid(struct uep_obj *obj, void *arg)
+/*
+ * -EINVAL: no event names such an object by its uid. @forget: the owner is a new one, which has
+ * read no event
+ */
+static int uep_obj_set_uid(struct uep_obj *obj, u64 uid, bool forget)
 {
-	const struct uep_uid *new = arg;
 	struct uep_mcast *mcast;
 	struct uep_srq *srq;
 	struct uep_cq *cq;
@@ -31,25 +27,25 @@ static int uep_obj_set_uid(struct uep_obj *obj, void *arg)
 
 	switch (obj->type->type) {
 	case RDMA_EP_OBJ_ID:
-		uep_id_set_uid(container_of(obj, struct uep_id, obj), NULL, new->uid, new->forget);
+		uep_id_set_uid(container_of(obj, struct uep_id, obj), NULL, uid, forget);
 		return 0;
 	case RDMA_EP_OBJ_MCAST:
 		mcast = container_of(obj, struct uep_mcast, obj);
-		uep_id_set_uid(mcast->id, mcast, new->uid, new->forget);
+		uep_id_set_uid(mcast->id, mcast, uid, forget);
 		return 0;
 	case RDMA_EP_OBJ_CQ:
 		cq = container_of(obj, struct uep_cq, obj);
 		if (cq->chan)
-			uep_node_set_uid(cq->chan, &cq->comp, new->uid, new->forget);
-		uep_node_set_uid(cq->ctx->async, &cq->async, new->uid, new->forget);
+			uep_node_set_uid(cq->chan, &cq->comp, uid, forget);
+		uep_node_set_uid(cq->ctx->async, &cq->async, uid, forget);
 		return 0;
 	case RDMA_EP_OBJ_SRQ:
 		srq = container_of(obj, struct uep_srq, obj);
-		uep_node_set_uid(srq->pd->ctx->async, &srq->async, new->uid, new->forget);
+		uep_node_set_uid(srq->pd->ctx->async, &srq->async, uid, forget);
 		return 0;
 	case RDMA_EP_OBJ_QP:
 		qp = container_of(obj, struct uep_qp, obj);
-		uep_node_set_uid(qp->ctx->async, &qp->async, new->uid, new->forget);
+		uep_node_set_uid(qp->ctx->async, &qp->async, uid, forget);
 		return 0;
 	default:
 		return -EINVAL;
@@ -71,11 +67,10 @@ static int uep_obj_set_note(struct uep_obj *obj, const u8 *bytes)
 
 static int uep_obj_set(struct uep_obj *obj, const struct rdma_ep_cmd_set_obj *arg)
 {
-	struct uep_uid new = { .uid = arg->uid };
 	int ret = 0;
 
 	if (arg->flags & RDMA_EP_SET_UID)
-		ret = uep_obj_set_uid(obj, &new);
+		ret = uep_obj_set_uid(obj, arg->uid, false);
 	if (!ret && (arg->flags & RDMA_EP_SET_NOTE))
 		ret = uep_obj_set_note(obj, arg->note);
 	if (!ret && (arg->flags & RDMA_EP_SET_COOKIE))
@@ -135,23 +130,21 @@ int uep_open_queue(struct uep_cmd *cmd)
 	return uep_obj_done(obj, min(arg->fd, 0));
 }
 
-static int uep_wake_async(struct uep_obj *obj, void *arg)
-{
-	wake_up_poll(&container_of(obj, struct uep_ctx, obj)->async->wait, EPOLLERR | EPOLLHUP);
-	return 0;
-}
-
 /*
  * The owner gives the session up: wakes its readers, and waits for its calls, one of which may wait
  * for the memory of its user for ever.
  */
 static int uep_end_owner(struct uep_session *s, struct uep_owner *owner)
 {
+	unsigned long handle;
+	struct uep_obj *obj;
 	long left;
 
 	uep_owner_end(owner);
 	uep_queues_wake(s, false);
-	uep_walk_objs(s, RDMA_EP_OBJ_CTX, NULL, uep_wake_async, NULL);
+	uep_for_each_obj(obj, s, handle, RDMA_EP_OBJ_CTX, NULL)
+		wake_up_poll(&container_of(obj, struct uep_ctx, obj)->async->wait,
+			     EPOLLERR | EPOLLHUP);
 	left = wait_for_completion_interruptible_timeout(&owner->quiet,
 							 msecs_to_jiffies(UEP_QUIET_MS));
 	return left > 0 ? 0 : left ?: -ETIMEDOUT;
@@ -168,12 +161,6 @@ static int uep_owner_add_file(struct uep_cmd *cmd, struct uep_owner *owner)
 	if (fd < 0)
 		uep_session_close(owner);
 	return fd;
-}
-
-static int uep_give_up_recv_ring(struct uep_obj *obj, void *arg)
-{
-	uep_recv_ring_give_up(container_of(obj, struct uep_srq, obj));
-	return 0;
 }
 
 /*
@@ -195,11 +182,14 @@ static int uep_give_up(struct uep_session *s, struct uep_owner *owner)
 	int ended = uep_end_owner(s, owner);
 	/* Not before, as an adopter does not wait for this task. */
 	int ret = uep_owner_claim(owner);
+	unsigned long handle;
+	struct uep_obj *obj;
 
 	if (ret)
 		return ret;
 	/* Neither a signal nor a call that does not return gives the session back. */
-	uep_walk_objs(s, RDMA_EP_OBJ_SRQ, NULL, uep_give_up_recv_ring, NULL);
+	uep_for_each_obj(obj, s, handle, RDMA_EP_OBJ_SRQ, NULL)
+		uep_recv_ring_give_up(container_of(obj, struct uep_srq, obj));
 	atomic_set(&owner->adopted, 0);
 	return ended;
 }
@@ -231,18 +221,6 @@ int uep_export(struct uep_cmd *cmd)
 	return 0;
 }
 
-static int uep_move_ring(struct uep_obj *obj, void *pages)
-{
-	uep_cq_move_ring(container_of(obj, struct uep_cq, obj), pages);
-	return 0;
-}
-
-static int uep_move_recv_ring(struct uep_obj *obj, void *pages)
-{
-	uep_recv_ring_move(container_of(obj, struct uep_srq, obj), pages);
-	return 0;
-}
-
 static void uep_end_adopt(struct uep_cmd_step *step, bool commit)
 {
 	struct uep_owner *old = step->obj, *new = step->arg;
@@ -262,8 +240,9 @@ static int uep_change_owner(struct uep_session *s, struct uep_owner *old)
 	static const enum rdma_ep_obj_type named[] = {
 		RDMA_EP_OBJ_ID, RDMA_EP_OBJ_MCAST, RDMA_EP_OBJ_CQ, RDMA_EP_OBJ_SRQ, RDMA_EP_OBJ_QP,
 	};
-	struct uep_uid none = { .forget = true };
+	unsigned long handle;
 	struct xarray pages;
+	struct uep_obj *obj;
 	int i, ret;
 
 	xa_init(&pages);
@@ -273,11 +252,14 @@ static int uep_change_owner(struct uep_session *s, struct uep_owner *old)
 		uep_rings_discard(&pages);
 		return ret;
 	}
-	uep_walk_objs(s, RDMA_EP_OBJ_CQ, NULL, uep_move_ring, &pages);
-	uep_walk_objs(s, RDMA_EP_OBJ_SRQ, NULL, uep_move_recv_ring, &pages);
+	uep_for_each_obj(obj, s, handle, RDMA_EP_OBJ_CQ, NULL)
+		uep_cq_move_ring(container_of(obj, struct uep_cq, obj), &pages);
+	uep_for_each_obj(obj, s, handle, RDMA_EP_OBJ_SRQ, NULL)
+		uep_recv_ring_move(container_of(obj, struct uep_srq, obj), &pages);
 	uep_rings_replace(s, old, &pages);
 	for (i = 0; i < ARRAY_SIZE(named); i++)
-		uep_walk_objs(s, named[i], NULL, uep_obj_set_uid, &none);
+		uep_for_each_obj(obj, s, handle, named[i], NULL)
+			uep_obj_set_uid(obj, 0, true);
 	return 0;
 }
 

@@ -189,19 +189,6 @@ static int uep_list_obj(struct uep_obj *obj, struct rdma_ep_obj_info *info)
 	return uep_list_type(obj, info);
 }
 
-/* The published object of the next handle after *@handle, with a reference, or NULL */
-static struct uep_obj *uep_next_obj(struct uep_session *s, unsigned long *handle)
-{
-	struct uep_obj *obj;
-
-	rcu_read_lock();
-	do {
-		obj = xa_find_after(&s->objs, handle, U32_MAX, XA_PRESENT);
-	} while (obj && !kref_get_unless_zero(&obj->ref));
-	rcu_read_unlock();
-	return obj;
-}
-
 int uep_list_objs(struct uep_cmd *cmd)
 {
 	struct rdma_ep_cmd_list_objs *arg = cmd->arg;
@@ -214,7 +201,8 @@ int uep_list_objs(struct uep_cmd *cmd)
 	if (!arg->max || arg->reserved)
 		return -EINVAL;
 	arg->cursor = 0;
-	for (arg->num = 0; !ret && (obj = uep_next_obj(cmd->s, &handle)); arg->num++) {
+	for (arg->num = 0; !ret && (obj = uep_next_obj(cmd->s, &handle, 0, NULL));
+	     arg->num++) {
 		if (arg->num == min(arg->max, UEP_MAX_LIST)) {
 			uep_obj_put(obj);
 			arg->cursor = handle - 1;
@@ -226,7 +214,6 @@ int uep_list_objs(struct uep_cmd *cmd)
 			ret = -EFAULT;
 		if (fatal_signal_pending(current))
 			ret = -EINTR;
-		cond_resched();
 	}
 	return ret;
 }

@@ -23,35 +23,25 @@ struct uep_ctx *uep_obj_ctx(struct uep_obj *obj)
 }
 
 /*
- * Calls @fn for each published object of a type in the context (NULL: in any) until it
- * does not return 0. @fn may sleep, and other tasks may create and destroy objects.
+ * The published object of the next handle after *@handle that is of the type (0: any) and in the
+ * context (NULL: any), with a reference, or NULL. Sets *@handle to its handle. May sleep
  */
-int uep_walk_objs(struct uep_session *s, enum rdma_ep_obj_type type, const struct uep_ctx *ctx,
-		  int (*fn)(struct uep_obj *obj, void *arg), void *arg)
+struct uep_obj *uep_next_obj(struct uep_session *s, unsigned long *handle,
+			     enum rdma_ep_obj_type type, const struct uep_ctx *ctx)
 {
 	struct uep_obj *obj;
-	unsigned long handle;
-	void *entry;
-	int ret = 0;
+	bool found;
 
-	xa_for_each(&s->objs, handle, entry) {
-		obj = uep_obj_lookup(s, handle, type);
-		if (!obj)
-			continue;
-		if (!ctx || uep_obj_ctx(obj) == ctx)
-			ret = fn(obj, arg);
-		uep_obj_put(obj);
-		if (ret)
-			break;
+	do {
 		cond_resched();
-	}
-	return ret;
-}
-
-static int uep_stop_qp(struct uep_obj *obj, void *waited)
-{
-	ep_qp_stop(&container_of(obj, struct uep_qp, obj)->qp, waited);
-	return 0;
+		rcu_read_lock();
+		obj = xa_find_after(&s->objs, handle, U32_MAX, XA_PRESENT);
+		found = !obj || ((!type || obj->type->type == type) &&
+				 (!ctx || uep_obj_ctx(obj) == ctx) &&
+				 kref_get_unless_zero(&obj->ref));
+		rcu_read_unlock();
+	} while (!found);
+	return obj;
 }
 
 /*
@@ -60,17 +50,14 @@ static int uep_stop_qp(struct uep_obj *obj, void *waited)
  */
 static void uep_stop_qps(struct uep_session *s, const struct uep_ctx *ctx)
 {
+	unsigned long handle;
+	struct uep_obj *obj;
 	bool waited = false;
 
-	if (!xa_empty(&s->qps))
-		uep_walk_objs(s, RDMA_EP_OBJ_QP, ctx, uep_stop_qp, &waited);
-}
-
-static int uep_destroy_obj(struct uep_obj *obj, void *out)
-{
-	int ret = uep_obj_destroy(obj, out);
-
-	return ret == -EBUSY || ret == -ENOENT ? 0 : ret;
+	if (xa_empty(&s->qps))
+		return;
+	uep_for_each_obj(obj, s, handle, RDMA_EP_OBJ_QP, ctx)
+		ep_qp_stop(&container_of(obj, struct uep_qp, obj)->qp, &waited);
 }
 
 /*
@@ -80,12 +67,20 @@ static int uep_destroy_obj(struct uep_obj *obj, void *out)
 static int uep_destroy_contents(struct uep_session *s, struct uep_ctx *ctx)
 {
 	struct rdma_ep_cmd_destroy out;
-	int i, ret = 0;
+	unsigned long handle;
+	struct uep_obj *obj;
+	int i, ret;
 
 	uep_stop_qps(s, ctx);
-	for (i = 0; !ret && uep_end_order[i] != RDMA_EP_OBJ_CTX; i++)
-		ret = uep_walk_objs(s, uep_end_order[i], ctx, uep_destroy_obj, &out);
-	return ret;
+	for (i = 0; uep_end_order[i] != RDMA_EP_OBJ_CTX; i++)
+		uep_for_each_obj(obj, s, handle, uep_end_order[i], ctx) {
+			ret = uep_obj_destroy(obj, &out);
+			if (ret && ret != -EBUSY && ret != -ENOENT) {
+				uep_obj_put(obj);
+				return ret;
+			}
+		}
+	return 0;
 }
 
 /* By type */
@@ -122,18 +117,6 @@ int uep_destroy(struct uep_cmd *cmd)
 	return ret;
 }
 
-static int uep_discard_obj(struct uep_obj *obj, void *arg)
-{
-	uep_obj_discard(obj);
-	return 0;
-}
-
-static int uep_refuse_request(struct uep_obj *obj, void *arg)
-{
-	uep_id_refuse(obj);
-	return 0;
-}
-
 /*
  * The file has been released, so no command runs or will. Readers of channels may run, but
  * find the session dead.
@@ -142,6 +125,7 @@ static void uep_session_release_work(struct work_struct *work)
 {
 	struct uep_session *s = container_of(work, struct uep_session, release_work);
 	struct uep_ctx *ctx;
+	struct uep_obj *obj;
 	unsigned long i;
 	int t;
 
@@ -152,14 +136,16 @@ static void uep_session_release_work(struct work_struct *work)
 	 * On iWARP the destruction of a connecting id waits for the peer's answer, or 10 s for
 	 * the driver. The request may be in the same session.
 	 */
-	uep_walk_objs(s, RDMA_EP_OBJ_ID, NULL, uep_refuse_request, NULL);
+	uep_for_each_obj(obj, s, i, RDMA_EP_OBJ_ID, NULL)
+		uep_id_refuse(obj);
 	uep_stop_qps(s, NULL);
 	uep_idle_flush(s);
 	for (t = 0; t < ARRAY_SIZE(uep_end_order); t++) {
 		if (uep_end_order[t] == RDMA_EP_OBJ_PD)
 			xa_for_each(&s->default_ctxs, i, ctx)
 				uep_obj_del_user(&ctx->default_pd->obj);
-		uep_walk_objs(s, uep_end_order[t], NULL, uep_discard_obj, NULL);
+		uep_for_each_obj(obj, s, i, uep_end_order[t], NULL)
+			uep_obj_discard(obj);
 	}
 	uep_session_put(s);
 }
