@@ -67,20 +67,16 @@ DECLARE_EVENT_CLASS(rdma_ep_session,
 	TP_printk("session=%llu pid=%d comm=%s", __entry->session, __entry->pid, __entry->comm)
 );
 
-DEFINE_EVENT(rdma_ep_session, rdma_ep_session_open,
-	TP_PROTO(const struct uep_session *s),
-	TP_ARGS(s));
-DEFINE_EVENT(rdma_ep_session, rdma_ep_session_close,
-	TP_PROTO(const struct uep_session *s),
-	TP_ARGS(s));
+#define UEP_TRACE_SESSION(name)						\
+	DEFINE_EVENT(rdma_ep_session, rdma_ep_session_##name,		\
+		TP_PROTO(const struct uep_session *s),			\
+		TP_ARGS(s))
 
+UEP_TRACE_SESSION(open);
+UEP_TRACE_SESSION(close);
 /* Its owner gives it up; another one takes it. The task that does so reports it. */
-DEFINE_EVENT(rdma_ep_session, rdma_ep_session_export,
-	TP_PROTO(const struct uep_session *s),
-	TP_ARGS(s));
-DEFINE_EVENT(rdma_ep_session, rdma_ep_session_adopt,
-	TP_PROTO(const struct uep_session *s),
-	TP_ARGS(s));
+UEP_TRACE_SESSION(export);
+UEP_TRACE_SESSION(adopt);
 
 /*
  * A list of work requests has been posted, or its first requests. A list that is refused as
