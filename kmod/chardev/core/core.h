@@ -114,10 +114,13 @@ void uep_quota_show(struct seq_file *m, struct uep_session *s);
 
 /* Idle CQs (idle.c) */
 
-/* A hardware object without a user */
+/* A CQ of the device without a user */
 struct uep_idle {
-	/* Destroys the object; process context. The owner sets it */
-	void (*end)(struct uep_idle *idle);
+	/* The creator of the CQ sets these four. */
+	void (*end)(struct uep_idle *idle); /* destroys it; process context */
+	const struct ep_dev *dev;
+	u32 cqe;			/* entries that its first user wanted */
+	u32 comp_vector;
 	struct list_head entry;		/* in uep_session.idle */
 	struct list_head all;		/* in uep_idle_user.all */
 	struct uep_session *session;	/* session that used it, and may again */
@@ -129,9 +132,8 @@ void uep_idle_flush(const struct uep_session *s);
 bool uep_idle_flush_user(struct uep_user *user);
 bool uep_idle_room(const struct uep_session *s, u64 bytes);
 bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes);
-struct uep_idle *uep_idle_take(struct uep_session *s,
-			       bool (*match)(struct uep_idle *idle, const void *arg),
-			       const void *arg);
+struct uep_idle *uep_idle_take(struct uep_session *s, const struct ep_dev *dev, u32 cqe,
+			       u32 comp_vector);
 void uep_idle_init(struct uep_user *user);
 
 /* Sessions (session_ref.c) and objects (object.c) */

@@ -8,8 +8,8 @@
  * the stock stack's instructions, and 0.73 without this file.
  *
  * An idle CQ is empty, has no QPs, and serves its own session only. It is destroyed with the
- * session or the device, after UEP_IDLE_TIME, or when it counts in a quota or a limit of the
- * device that is reached.
+ * session or the device, after UEP_IDLE_TIME, when it counts in a quota or a limit of the device
+ * that is reached, or when it is found and the device has reported an error for it.
  */
 #include <linux/jiffies.h>
 #include <linux/workqueue.h>
@@ -116,16 +116,15 @@ bool uep_idle_add(struct uep_idle *idle, struct uep_session *s, u64 bytes)
 	return ok;
 }
 
-/* Removes and returns the session's latest idle CQ that matches, or NULL. */
-struct uep_idle *uep_idle_take(struct uep_session *s,
-			       bool (*match)(struct uep_idle *idle, const void *arg),
-			       const void *arg)
+/* Removes and returns the session's latest idle CQ of that kind, or NULL. */
+struct uep_idle *uep_idle_take(struct uep_session *s, const struct ep_dev *dev, u32 cqe,
+			       u32 comp_vector)
 {
 	struct uep_idle *idle;
 
 	spin_lock(&s->user->idle.lock);
 	list_for_each_entry(idle, &s->idle, entry)
-		if (match(idle, arg))
+		if (idle->dev == dev && idle->cqe == cqe && idle->comp_vector == comp_vector)
 			break;
 	if (list_entry_is_head(idle, &s->idle, entry))
 		idle = NULL;

@@ -135,8 +135,10 @@ static struct uep_cq_hw *uep_cq_hw_create(struct ep_dev *dev, u32 cqe, u32 comp_
 	mutex_init(&hw->poll_lock);
 	spin_lock_init(&hw->lock);
 	hw->wanted = cqe;
-	hw->comp_vector = comp_vector;
 	hw->idle.end = uep_cq_hw_destroy;
+	hw->idle.dev = dev;
+	hw->idle.cqe = cqe;
+	hw->idle.comp_vector = comp_vector;
 
 	ret = ep_cq_create(&hw->cq, dev, &uep_cq_res_ops, uep_cq_hw_comp,
 			   uep_cq_hw_event, hw, &attr);
@@ -174,21 +176,6 @@ static bool uep_cq_hw_renew(struct uep_cq_hw *hw)
 	return !n;
 }
 
-struct uep_cq_match {
-	const struct ep_dev *dev;
-	u32 cqe;
-	u32 comp_vector;
-};
-
-static bool uep_cq_hw_matches(struct uep_idle *idle, const void *arg)
-{
-	struct uep_cq_hw *hw = container_of(idle, struct uep_cq_hw, idle);
-	const struct uep_cq_match *match = arg;
-
-	return !hw->tainted && hw->cq.res.dev == match->dev && hw->wanted == match->cqe &&
-	       hw->comp_vector == match->comp_vector;
-}
-
 /*
  * An idle one of the session, or a new one. Called inside ep_dev_enter(), so the idle one is
  * not destroyed with its device meanwhile.
@@ -196,13 +183,13 @@ static bool uep_cq_hw_matches(struct uep_idle *idle, const void *arg)
 static struct uep_cq_hw *uep_cq_hw_get(struct uep_session *s, struct ep_dev *dev, u32 cqe,
 				       u32 comp_vector)
 {
-	struct uep_cq_match match = { dev, cqe, comp_vector };
-	struct uep_idle *idle = uep_idle_take(s, uep_cq_hw_matches, &match);
+	struct uep_idle *idle = uep_idle_take(s, dev, cqe, comp_vector);
 	struct uep_cq_hw *hw;
 
 	if (idle) {
 		hw = container_of(idle, struct uep_cq_hw, idle);
-		if (!ep_res_charge(&hw->cq.res))
+		/* An event may have come meanwhile. */
+		if (!hw->tainted && !ep_res_charge(&hw->cq.res))
 			return hw;
 		uep_cq_hw_destroy(idle);
 	}

@@ -218,7 +218,6 @@ struct uep_cq_hw {
 	struct uep_cq *user;		/* NULL: idle, or destroyed */
 	u32 wanted;			/* entries that the user wanted (poll_lock; read without) */
 	u32 granted;			/* and may use (the same) */
-	u32 comp_vector;
 	/* For ib_poll_cq(): all zero before, as drivers do not set all members (poll_lock) */
 	struct ib_wc wc[UEP_POLL_BATCH];
 	bool tainted;			/* differs from a new one: it gets no other user */
