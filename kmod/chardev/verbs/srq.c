@@ -14,20 +14,12 @@ static void uep_srq_event(struct ib_event *event, void *context)
 	uep_node_post(srq->pd->ctx->async, &srq->async, event->event);
 }
 
-/* On return no task is changing the SRQ, or its queue_bytes. */
-static void uep_srq_set_dead(struct uep_srq *srq)
-{
-	guard(mutex)(&srq->modify_lock);
-	srq->dead = true;
-}
-
 static void uep_srq_before_destroy(struct ep_res *res)
 {
 	struct uep_srq *srq = res->owner;
 
 	uep_wq_stop(&srq->wq);
 	uep_recv_ring_stop(srq);
-	uep_srq_set_dead(srq);
 }
 
 static void uep_srq_destroyed(struct ep_res *res)
@@ -51,7 +43,9 @@ static void uep_srq_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out
 {
 	struct uep_srq *srq = container_of(obj, struct uep_srq, obj);
 
-	uep_srq_set_dead(srq);
+	/* From here on no task is changing the SRQ, or its queue_bytes. */
+	scoped_guard(mutex, &srq->modify_lock)
+		srq->dead = true;
 	out->events_reported = uep_node_purge(srq->pd->ctx->async, &srq->async);
 }
 

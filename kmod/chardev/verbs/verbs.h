@@ -332,7 +332,7 @@ struct uep_srq {
 	struct ep_srq srq;
 	struct uep_wq wq;
 	struct mutex modify_lock;	/* modify and query, dead */
-	bool dead;			/* srq is being destroyed (modify_lock) */
+	bool dead;			/* it is being destroyed (modify_lock) */
 	struct uep_recv_ring ring;
 	struct uep_node async;		/* asynchronous events */
 };
