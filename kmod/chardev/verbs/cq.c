@@ -212,7 +212,7 @@ static void uep_cq_destroy(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 		mutex_lock(&hw->poll_lock);
 		cq->dead = true;
 		/* The CQ's charge ends, though tasks may still have references to it. */
-		uep_cq_free_held(cq);
+		uep_cq_free_buf(cq);
 		mutex_unlock(&hw->poll_lock);
 		spin_lock_irq(&hw->lock);
 		hw->user = NULL;
@@ -290,8 +290,8 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 	}
 	cq->chan = chan;
 	uep_node_init(&cq->comp, &cq->obj, uid);
-	cq->held = cq->few;
-	cq->max_held = ARRAY_SIZE(cq->few);
+	cq->buf = cq->few;
+	cq->max_buf = ARRAY_SIZE(cq->few);
 	xa_init(&cq->qps);
 	uep_node_init(&cq->async, &cq->obj, uid);
 	cq->ctx = ctx;
@@ -365,10 +365,10 @@ static int uep_cq_resize(struct uep_cq *cq, struct rdma_ep_cmd_resize_cq *arg, u
 	want = uep_cq_hw_cqe(ibcq->device, arg->cqe);
 	if (want > ibcq->cqe)
 		ep_compat_resize_cq(ibcq, want);
-	if (!cq->nr_held)
-		uep_cq_free_held(cq);
+	if (!cq->nr_buf)
+		uep_cq_free_buf(cq);
 	/* The charge falls only without memory of held completions. */
-	if (*bytes > cq->obj.queue_bytes || cq->held == cq->few)
+	if (*bytes > cq->obj.queue_bytes || cq->buf == cq->few)
 		swap(*bytes, cq->obj.queue_bytes);
 	WRITE_ONCE(cq->hw->wanted, arg->cqe);
 	cq->hw->cq.cqe = ibcq->cqe;

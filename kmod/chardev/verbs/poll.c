@@ -106,7 +106,7 @@ static void uep_cq_trace_errors(const struct uep_cq *cq, const struct rdma_ep_wc
  */
 static int uep_cq_poll_hw(struct uep_cq *cq, u32 max)
 {
-	struct rdma_ep_wc *wc = &cq->held[cq->first_held + cq->nr_held];
+	struct rdma_ep_wc *wc = &cq->buf[cq->first_buf + cq->nr_buf];
 	struct ib_wc *ibwc = cq->hw->wc;
 	struct uep_wq *locked = NULL;
 	u32 nr = 0;
@@ -122,7 +122,7 @@ static int uep_cq_poll_hw(struct uep_cq *cq, u32 max)
 				cq->hw->disarming = false;
 		uep_wq_complete_end(locked);
 		rcu_read_unlock();
-		cq->nr_held += nr;
+		cq->nr_buf += nr;
 		cq->nr_polled += nr;
 	}
 	trace_rdma_ep_poll(cq, nr, n);
@@ -141,11 +141,11 @@ static int uep_cq_poll(struct uep_cq *cq, u32 max)
 {
 	int ret;
 
-	if (cq->nr_held)
+	if (cq->nr_buf)
 		return 1;
 	if (cq->dead)
 		return -EIO;
-	cq->first_held = 0;
+	cq->first_buf = 0;
 	max = min_t(u32, max, UEP_POLL_BATCH);
 	ret = uep_cq_poll_hw(cq, max);
 	return ret < 0 ? ret : ret == max;
@@ -153,8 +153,8 @@ static int uep_cq_poll(struct uep_cq *cq, u32 max)
 
 static void uep_cq_consume(struct uep_cq *cq, u32 nr)
 {
-	cq->first_held += nr;
-	cq->nr_held -= nr;
+	cq->first_buf += nr;
+	cq->nr_buf -= nr;
 }
 
 /*
@@ -194,8 +194,8 @@ static int uep_cq_fill(struct uep_cq *cq)
 			return 0;
 		armed = armed || uep_cq_arm(cq);
 		ret = uep_cq_poll(cq, room);
-		nr = min(room, cq->nr_held);
-		uep_ring_put(&cq->ring, &cq->held[cq->first_held], nr);
+		nr = min(room, cq->nr_buf);
+		uep_ring_put(&cq->ring, &cq->buf[cq->first_buf], nr);
 		uep_cq_consume(cq, nr);
 		filled += nr;
 		if (ret < 0)
@@ -216,37 +216,37 @@ static int uep_cq_fill(struct uep_cq *cq)
  * and returns that. Not more at a time than are held: their memory is charged with the CQ, but
  * few CQs ever hold as many as they may.
  */
-static u32 uep_cq_extend_held(struct uep_cq *cq, u32 more)
+static u32 uep_cq_extend_buf(struct uep_cq *cq, u32 more)
 {
-	u32 want = cq->nr_held + more, size = max(want, 2 * cq->nr_held);
-	struct rdma_ep_wc *held = NULL;
+	u32 want = cq->nr_buf + more, size = max(want, 2 * cq->nr_buf);
+	struct rdma_ep_wc *buf = NULL;
 
-	if (cq->first_held + want <= cq->max_held)
+	if (cq->first_buf + want <= cq->max_buf)
 		return more;
-	if (want > cq->max_held) {
+	if (want > cq->max_buf) {
 		size = min_t(u32, size, cq->hw->cq.cqe);
-		held = kvmalloc_array(size, sizeof(*held), GFP_KERNEL_ACCOUNT);
+		buf = kvmalloc_array(size, sizeof(*buf), GFP_KERNEL_ACCOUNT);
 	}
-	memmove(held ?: cq->held, cq->held + cq->first_held, cq->nr_held * sizeof(*held));
-	cq->first_held = 0;
-	if (held) {
-		if (cq->held != cq->few)
-			kvfree(cq->held);
-		cq->held = held;
-		cq->max_held = size;
+	memmove(buf ?: cq->buf, cq->buf + cq->first_buf, cq->nr_buf * sizeof(*buf));
+	cq->first_buf = 0;
+	if (buf) {
+		if (cq->buf != cq->few)
+			kvfree(cq->buf);
+		cq->buf = buf;
+		cq->max_buf = size;
 	}
-	return min(more, cq->max_held - cq->nr_held);
+	return min(more, cq->max_buf - cq->nr_buf);
 }
 
 /* Frees the memory of held completions when no completion is held; with poll_lock. */
-void uep_cq_free_held(struct uep_cq *cq)
+void uep_cq_free_buf(struct uep_cq *cq)
 {
-	if (cq->held != cq->few)
-		kvfree(cq->held);
-	cq->held = cq->few;
-	cq->max_held = ARRAY_SIZE(cq->few);
-	cq->first_held = 0;
-	cq->nr_held = 0;
+	if (cq->buf != cq->few)
+		kvfree(cq->buf);
+	cq->buf = cq->few;
+	cq->max_buf = ARRAY_SIZE(cq->few);
+	cq->first_buf = 0;
+	cq->nr_buf = 0;
 }
 
 /*
@@ -262,10 +262,10 @@ bool uep_cq_drain_locked(struct uep_cq *cq)
 	if (cq->ring.shared)
 		uep_cq_fill(cq);
 	while (!cq->dead) {
-		if (cq->nr_held >= cq->hw->cq.cqe)
+		if (cq->nr_buf >= cq->hw->cq.cqe)
 			return false;
-		max = min_t(u32, cq->hw->cq.cqe - cq->nr_held, UEP_POLL_BATCH);
-		max = uep_cq_extend_held(cq, max);
+		max = min_t(u32, cq->hw->cq.cqe - cq->nr_buf, UEP_POLL_BATCH);
+		max = uep_cq_extend_buf(cq, max);
 		if (!max)
 			return false;
 		n = uep_cq_poll_hw(cq, max);
@@ -279,7 +279,7 @@ bool uep_cq_drain_locked(struct uep_cq *cq)
 u32 uep_cq_count(struct uep_cq *cq)
 {
 	uep_cq_drain_locked(cq);
-	return cq->nr_held +
+	return cq->nr_buf +
 	       (cq->ring.shared ? RDMA_EP_RING_ENTRIES - uep_ring_room(&cq->ring) : 0);
 }
 
@@ -361,12 +361,12 @@ static u32 uep_cq_deliver(struct uep_cmd *cmd, struct uep_cq *cq)
 	struct rdma_ep_cmd_poll_cq __user *uarg = cmd->uarg;
 	struct rdma_ep_cmd_poll_cq *arg = cmd->arg;
 	struct rdma_ep_wc __user *uwc = u64_to_user_ptr(arg->wcs);
-	u32 nr = min3(cq->nr_held, arg->max - arg->num, (u32)UEP_POLL_BATCH);
+	u32 nr = min3(cq->nr_buf, arg->max - arg->num, (u32)UEP_POLL_BATCH);
 	u32 num = arg->num + nr;
 
 	if (!nr)
 		return 0;
-	if (copy_to_user_nofault(uwc + arg->num, &cq->held[cq->first_held], nr * sizeof(*uwc)) ||
+	if (copy_to_user_nofault(uwc + arg->num, &cq->buf[cq->first_buf], nr * sizeof(*uwc)) ||
 	    copy_to_user_nofault(&uarg->num, &num, sizeof(num)))
 		return nr;
 	uep_cq_consume(cq, nr);

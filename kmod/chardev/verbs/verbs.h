@@ -230,7 +230,7 @@ struct uep_cq_hw {
 
 /*
  * A completion queue. hw->poll_lock protects what has no other rule, and the order of
- * completions: from the device to @held, and from there to the user.
+ * completions: from the device to @buf, and from there to the user.
  */
 struct uep_cq {
 	struct uep_obj obj;		/* QPs depend on it */
@@ -239,10 +239,10 @@ struct uep_cq {
 	struct uep_queue *chan;		/* completion channel or NULL */
 	struct uep_node comp;		/* completion events */
 	struct uep_node async;		/* asynchronous events */
-	struct rdma_ep_wc *held;	/* completions for the user: @few, or charged with the CQ */
-	u32 max_held;			/* size of held */
-	u32 first_held;			/* the oldest one */
-	u32 nr_held;
+	struct rdma_ep_wc *buf;		/* completions for the user: @few, or charged with the CQ */
+	u32 max_buf;			/* size of buf */
+	u32 first_buf;			/* the oldest one */
+	u32 nr_buf;			/* held ones */
 	struct rdma_ep_wc few[UEP_POLL_BATCH];
 	u64 nr_polled;			/* completions for the user until now */
 	struct uep_traffic received;	/* of these messages of peers */
@@ -286,7 +286,7 @@ u32 uep_cq_count(struct uep_cq *cq);
 bool uep_cq_drain_locked(struct uep_cq *cq);
 bool uep_cq_drain(struct uep_cq *cq);
 bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end);
-void uep_cq_free_held(struct uep_cq *cq);
+void uep_cq_free_buf(struct uep_cq *cq);
 uep_cmd_fn uep_poll_cq, uep_notify_cq;
 
 /* Shared receive queues (srq.c), receives in shared memory (recv_ring.c) */
