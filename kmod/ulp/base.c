@@ -81,8 +81,7 @@ static bool ulp_in_completion(const struct rdma_ep *ep)
 {
 	const struct work_struct *work = current_work();
 
-	return work && (work == READ_ONCE(ep->cq_work[0]) ||
-			work == READ_ONCE(ep->cq_work[1]));
+	return work && (work == READ_ONCE(ep->cq_work[0]) || work == READ_ONCE(ep->cq_work[1]));
 }
 
 /*
@@ -154,8 +153,7 @@ void ulp_exit(struct rdma_ep *ep)
 /* @src may be an ERR_PTR or NULL: -EINVAL. */
 int ulp_copy_addr(struct sockaddr_storage *dst, const struct sockaddr *src)
 {
-	int len = IS_ERR_OR_NULL(src) ? 0 :
-		  rdma_addr_size((struct sockaddr *)src);
+	int len = IS_ERR_OR_NULL(src) ? 0 : rdma_addr_size((struct sockaddr *)src);
 
 	memset(dst, 0, sizeof(*dst));
 	memcpy(dst, src, len);
@@ -275,8 +273,7 @@ void ulp_event_fill(struct ulp_event *ev, struct rdma_ep *ep,
  * consumer that waits for the event. With the endpoint's deliver lock held, but for a
  * connection request, which has no memory of its own.
  */
-struct ulp_event *ulp_event_new(struct rdma_ep *ep,
-				const struct rdma_cm_event *cm, int status)
+struct ulp_event *ulp_event_new(struct rdma_ep *ep, const struct rdma_cm_event *cm, int status)
 {
 	unsigned int index = ulp_event_index(cm, status);
 	struct ulp_event *ev;

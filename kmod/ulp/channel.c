@@ -43,8 +43,7 @@ void ulp_channel_put(struct rdma_ep_channel *chan)
  *
  * Return: the channel, to be destroyed with rdma_ep_channel_destroy(), or -ENOMEM
  */
-struct rdma_ep_channel *rdma_ep_channel_create(rdma_ep_event_fn fn,
-					       void *context)
+struct rdma_ep_channel *rdma_ep_channel_create(rdma_ep_event_fn fn, void *context)
 {
 	struct rdma_ep_channel *chan;
 	int ret;
@@ -173,8 +172,7 @@ static int ulp_claim_child(struct ulp_event *ev)
 }
 
 /* Consumes @ev, unless this fails: the listener ends. Process context */
-int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev,
-			struct rdma_cm_id *child_id)
+int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev, struct rdma_cm_id *child_id)
 {
 	guard(mutex)(&ep->deliver);
 	/* The CM rejects for every error but -ENOMEM, which an abort may have. */
@@ -189,14 +187,12 @@ int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev,
  * @status: why the endpoint is over since this event, or 0. Then nothing is reported after the
  * end: %RDMA_CM_EVENT_TIMEWAIT_EXIT, or a resolved route. Process context
  */
-void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event,
-		int status)
+void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event, int status)
 {
 	struct ulp_event *ev;
 
 	guard(mutex)(&ep->deliver);
-	if (test_bit(ULP_EP_DYING, &ep->flags) ||
-	    (!status && test_bit(ULP_EP_OVER, &ep->flags)))
+	if (test_bit(ULP_EP_DYING, &ep->flags) || (!status && test_bit(ULP_EP_OVER, &ep->flags)))
 		return;
 	ev = ulp_event_new(ep, event, status);
 	if (ev)
@@ -284,8 +280,7 @@ int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new)
 	return 0;
 }
 
-static struct ulp_event *ulp_channel_pop(struct rdma_ep_channel *chan,
-					 int *closed)
+static struct ulp_event *ulp_channel_pop(struct rdma_ep_channel *chan, int *closed)
 {
 	struct ulp_event *ev;
 
@@ -328,8 +323,7 @@ static bool ulp_event_taken(struct ulp_event *ev, struct rdma_ep_channel *chan)
 	return !ret;
 }
 
-static void ulp_channel_call(struct rdma_ep_channel *chan,
-			     struct ulp_event *ev)
+static void ulp_channel_call(struct rdma_ep_channel *chan, struct ulp_event *ev)
 {
 	struct ulp_callback cb;
 
@@ -348,8 +342,7 @@ static void ulp_channel_call(struct rdma_ep_channel *chan,
 
 static void ulp_channel_work(struct work_struct *work)
 {
-	struct rdma_ep_channel *chan =
-		container_of(work, struct rdma_ep_channel, work);
+	struct rdma_ep_channel *chan = container_of(work, struct rdma_ep_channel, work);
 	struct ulp_event *ev;
 	int closed;
 
@@ -363,8 +356,7 @@ static void ulp_channel_work(struct work_struct *work)
  * The end of the endpoint has been reported: its event is the last one, but another task may have
  * taken it. Returns the next event, or NULL: nothing follows.
  */
-static struct ulp_event *ulp_take_last(struct rdma_ep *ep, struct rdma_ep_channel *chan,
-				       int *error)
+static struct ulp_event *ulp_take_last(struct rdma_ep *ep, struct rdma_ep_channel *chan, int *error)
 {
 	struct ulp_event *ev;
 
@@ -385,8 +377,7 @@ static struct ulp_event *ulp_take_last(struct rdma_ep *ep, struct rdma_ep_channe
  *
  * Return: the event, -ETIMEDOUT, -EINTR, -ESHUTDOWN, -ENODEV, or why @ep is over
  */
-struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
-			   long *left)
+struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan, long *left)
 {
 	struct ulp_event *ev;
 	int ret, error;
@@ -425,8 +416,7 @@ void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev)
 }
 
 /* A synchronous endpoint waits for an event, or the end. Nothing to do for others. */
-int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
-	      unsigned int timeout_ms)
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type, unsigned int timeout_ms)
 {
 	CLASS(ulp_sync_channel, chan)(ep);
 	long left = ulp_timeout(timeout_ms);
@@ -458,8 +448,7 @@ int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
  * * -ETIMEDOUT: none has come
  * * -EINVAL: the channel has a callback
  */
-struct rdma_ep_cm_event *rdma_ep_get_event(struct rdma_ep_channel *channel,
-					   unsigned int timeout_ms)
+struct rdma_ep_cm_event *rdma_ep_get_event(struct rdma_ep_channel *channel, unsigned int timeout_ms)
 {
 	long left = ulp_timeout(timeout_ms);
 	struct ulp_event *ev;

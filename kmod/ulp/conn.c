@@ -16,13 +16,11 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 	if (!chan)
 		return 0;
 	ret = ulp_wait(chan->wait,
-		       test_bit(ULP_EP_DISCONNECTED, &ep->flags) ||
-		       (error = ulp_alive(ep)) ||
+		       test_bit(ULP_EP_DISCONNECTED, &ep->flags) || (error = ulp_alive(ep)) ||
 		       (error = READ_ONCE(chan->closed) ? -ESHUTDOWN : 0),
 		       left) ?: error;
 	/* Its peer is not waited for. */
-	return test_bit(ULP_EP_ABORTED, &ep->flags) &&
-	       ret == READ_ONCE(ep->status) ? 0 : ret;
+	return test_bit(ULP_EP_ABORTED, &ep->flags) && ret == READ_ONCE(ep->status) ? 0 : ret;
 }
 
 /**
@@ -82,8 +80,7 @@ static int ulp_make_request(struct ulp_event *ev)
 	return ret;
 }
 
-static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
-				       unsigned int timeout_ms)
+static struct rdma_ep *ulp_get_request(struct rdma_ep *listener, unsigned int timeout_ms)
 {
 	CLASS(ulp_sync_channel, chan)(listener);
 	long left = ulp_timeout(timeout_ms);
@@ -122,8 +119,7 @@ static struct rdma_ep *ulp_get_request(struct rdma_ep *listener,
  *   the device of a request, which is refused; @listener is as good as before
  * * -EOPNOTSUPP: the same, the device cannot
  */
-struct rdma_ep *rdma_ep_get_request(struct rdma_ep *listener,
-				    unsigned int timeout_ms)
+struct rdma_ep *rdma_ep_get_request(struct rdma_ep *listener, unsigned int timeout_ms)
 {
 	CLASS(ulp_call, call)(listener, _RET_IP_);
 
@@ -135,8 +131,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_get_request);
  * Without parameters: the limits of the device, and those that a request's peer has named. @param
  * becomes a copy, as the engine fills in the fields of the QP.
  */
-static int ulp_set_param(const struct rdma_ep *ep,
-			 const struct rdma_conn_param *given,
+static int ulp_set_param(const struct rdma_ep *ep, const struct rdma_conn_param *given,
 			 struct rdma_conn_param *param, bool accept)
 {
 	const struct ib_device_attr *attrs = &ep->ibdev->attrs;
@@ -145,8 +140,7 @@ static int ulp_set_param(const struct rdma_ep *ep,
 		return -EINVAL;
 	if (given) {
 		*param = *given;
-		return param->private_data_len && IS_ERR_OR_NULL(param->private_data) ?
-		       -EINVAL : 0;
+		return param->private_data_len && IS_ERR_OR_NULL(param->private_data) ? -EINVAL : 0;
 	}
 	memset(param, 0, sizeof(*param));
 	param->retry_count = 7;
@@ -158,14 +152,12 @@ static int ulp_set_param(const struct rdma_ep *ep,
 	if (accept) {
 		param->responder_resources = min(param->responder_resources,
 						 ep->responder_resources);
-		param->initiator_depth = min(param->initiator_depth,
-					     ep->initiator_depth);
+		param->initiator_depth = min(param->initiator_depth, ep->initiator_depth);
 	}
 	return 0;
 }
 
-static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given,
-		       bool accept)
+static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given, bool accept)
 {
 	struct rdma_ucm_ece ece = {};
 	struct rdma_conn_param param;
@@ -240,8 +232,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_connect);
  * * rdma_ep_status(): the peer has taken its request back
  * * others as for rdma_ep_connect()
  */
-int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param,
-		   unsigned int timeout_ms)
+int rdma_ep_accept(struct rdma_ep *ep, const struct rdma_conn_param *param, unsigned int timeout_ms)
 {
 	CLASS(ulp_call, call)(ep, _RET_IP_);
 	int ret = PTR_ERR_OR_ZERO(call) ?: ulp_connect(ep, param, true);
@@ -288,8 +279,7 @@ static int ulp_disconnect(struct rdma_ep *ep)
 	if (ret)
 		return ret;
 	ret = -EINVAL;
-	if (test_bit(ULP_EP_ESTABLISHED, &ep->flags) &&
-	    ep->qp_type != IB_QPT_UD) {
+	if (test_bit(ULP_EP_ESTABLISHED, &ep->flags) && ep->qp_type != IB_QPT_UD) {
 		cmpxchg(&ep->status, 0, -ESHUTDOWN);
 		ret = ep_id_disconnect(&ep->id, NULL);
 		/* Perhaps no event follows. */

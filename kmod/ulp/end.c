@@ -105,8 +105,7 @@ static void ulp_leave_peer(struct rdma_ep *ep)
 		return;
 	if (ep->id.request)
 		ep_id_reject(&ep->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
-	else if (test_bit(ULP_EP_ESTABLISHED, &ep->flags) &&
-		 ep->qp_type != IB_QPT_UD)
+	else if (test_bit(ULP_EP_ESTABLISHED, &ep->flags) && ep->qp_type != IB_QPT_UD)
 		ep_id_disconnect(&ep->id, NULL);
 	ep_id_end(&ep->id);
 }

@@ -99,8 +99,7 @@ static void ulp_work(struct work_struct *work);
 static atomic_t ulp_eps;
 
 /* An endpoint without id and channel. It keeps the module. @child: of a request */
-static struct rdma_ep *ulp_ep_new(const char *caller, struct lock_class_key *keys,
-				  bool child)
+static struct rdma_ep *ulp_ep_new(const char *caller, struct lock_class_key *keys, bool child)
 {
 	struct rdma_ep *ep = kzalloc(sizeof(*ep), GFP_KERNEL);
 
@@ -203,8 +202,7 @@ static int ulp_keep_qp_attr(struct rdma_ep *ep, const struct rdma_ep_qp_attr *at
 }
 
 /* A new endpoint for a request, with a channel of its own until it is taken. */
-static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener,
-				     struct rdma_cm_id *cm_id,
+static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener, struct rdma_cm_id *cm_id,
 				     const struct rdma_cm_event *event)
 {
 	struct rdma_ep *child = ulp_ep_new(listener->caller, listener->keys, true);
@@ -266,8 +264,7 @@ static int ulp_bind(struct rdma_ep *ep, u32 flags, struct sockaddr *src)
 	int ret = 0;
 
 	/* A listener on 0.0.0.0 can have the same port then. */
-	if (src->sa_family == AF_INET6 &&
-	    ipv6_addr_any(&((struct sockaddr_in6 *)src)->sin6_addr))
+	if (src->sa_family == AF_INET6 && ipv6_addr_any(&((struct sockaddr_in6 *)src)->sin6_addr))
 		ret = rdma_set_afonly(cm_id, !(flags & RDMA_EP_DUAL_STACK));
 	if (!ret)
 		ret = rdma_bind_addr(cm_id, src);
@@ -295,8 +292,7 @@ static int ulp_resolve(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 	if (!ret && !attr->dst)
 		ret = ulp_bind(ep, attr->flags, from);
 	else if (!ret && (attr->flags & RDMA_EP_ASYNC))
-		ret = ep_id_resolve_addr(&ep->id, from, (struct sockaddr *)&dst,
-					 ep->resolve_ms);
+		ret = ep_id_resolve_addr(&ep->id, from, (struct sockaddr *)&dst, ep->resolve_ms);
 	ep_id_end(&ep->id);
 	if (ret || !attr->dst || (attr->flags & RDMA_EP_ASYNC))
 		return ret;
@@ -373,15 +369,12 @@ static enum rdma_ucm_port_space ulp_port_space(const struct rdma_ep_attr *attr)
 {
 	if (attr->ps)
 		return attr->ps;
-	return attr->qp && attr->qp->init.qp_type == IB_QPT_UD ? RDMA_PS_UDP :
-								 RDMA_PS_TCP;
+	return attr->qp && attr->qp->init.qp_type == IB_QPT_UD ? RDMA_PS_UDP : RDMA_PS_TCP;
 }
 
-static enum ib_qp_type ulp_qp_type(const struct rdma_ep_attr *attr,
-				   enum rdma_ucm_port_space ps)
+static enum ib_qp_type ulp_qp_type(const struct rdma_ep_attr *attr, enum rdma_ucm_port_space ps)
 {
-	enum ib_qp_type qp_type = attr->qp ? attr->qp->init.qp_type :
-					     IB_QPT_RC;
+	enum ib_qp_type qp_type = attr->qp ? attr->qp->init.qp_type : IB_QPT_RC;
 
 	if (ps == RDMA_PS_UDP)
 		return IB_QPT_UD;
@@ -416,14 +409,12 @@ static int ulp_ep_setup(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 
 static int ulp_check_attr(const struct rdma_ep_attr *attr)
 {
-	if (IS_ERR_OR_NULL(attr->net) || IS_ERR(attr->src) ||
-	    IS_ERR(attr->dst) || (!attr->src && !attr->dst) ||
-	    IS_ERR(attr->qp) || IS_ERR(attr->channel) ||
+	if (IS_ERR_OR_NULL(attr->net) || IS_ERR(attr->src) || IS_ERR(attr->dst) ||
+	    (!attr->src && !attr->dst) || IS_ERR(attr->qp) || IS_ERR(attr->channel) ||
 	    (attr->channel && attr->channel->private))
 		return -EINVAL;
 	if ((attr->flags & ~ULP_FLAGS) || attr->ack_timeout > ULP_MAX_TIMER ||
-	    attr->min_rnr_timer > ULP_MAX_TIMER ||
-	    (!attr->dst && (attr->flags & RDMA_EP_ASYNC)))
+	    attr->min_rnr_timer > ULP_MAX_TIMER || (!attr->dst && (attr->flags & RDMA_EP_ASYNC)))
 		return -EINVAL;
 	switch ((int)attr->ps) {
 	case 0:
@@ -436,8 +427,7 @@ static int ulp_check_attr(const struct rdma_ep_attr *attr)
 	}
 }
 
-struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr,
-				 const char *caller,
+struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr, const char *caller,
 				 struct lock_class_key *keys)
 {
 	struct rdma_ep *ep;

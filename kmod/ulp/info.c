@@ -160,8 +160,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_channel);
  */
 const struct rdma_cm_event *rdma_ep_event(const struct rdma_ep *ep)
 {
-	const struct ulp_event *ev = IS_ERR_OR_NULL(ep) ? NULL :
-							  READ_ONCE(ep->last);
+	const struct ulp_event *ev = IS_ERR_OR_NULL(ep) ? NULL : READ_ONCE(ep->last);
 
 	return ev ? &ev->pub.cm : NULL;
 }
@@ -256,14 +255,11 @@ static bool ulp_iwarp(const struct rdma_ep *ep)
  *
  * Return: static text, also for an event of another kind
  */
-const char *rdma_ep_reject_msg(const struct rdma_ep *ep,
-			       const struct rdma_cm_event *event)
+const char *rdma_ep_reject_msg(const struct rdma_ep *ep, const struct rdma_cm_event *event)
 {
-	if (IS_ERR_OR_NULL(ep) || IS_ERR_OR_NULL(event) ||
-	    event->event != RDMA_CM_EVENT_REJECTED)
+	if (IS_ERR_OR_NULL(ep) || IS_ERR_OR_NULL(event) || event->event != RDMA_CM_EVENT_REJECTED)
 		return "not rejected";
-	return ulp_iwarp(ep) ? iwcm_reject_msg(event->status) :
-			       ibcm_reject_msg(event->status);
+	return ulp_iwarp(ep) ? iwcm_reject_msg(event->status) : ibcm_reject_msg(event->status);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_reject_msg);
 
@@ -276,14 +272,11 @@ EXPORT_SYMBOL_GPL(rdma_ep_reject_msg);
  *
  * Return: whether it was
  */
-bool rdma_ep_consumer_reject(const struct rdma_ep *ep,
-			     const struct rdma_cm_event *event)
+bool rdma_ep_consumer_reject(const struct rdma_ep *ep, const struct rdma_cm_event *event)
 {
-	if (IS_ERR_OR_NULL(ep) || IS_ERR_OR_NULL(event) ||
-	    event->event != RDMA_CM_EVENT_REJECTED)
+	if (IS_ERR_OR_NULL(ep) || IS_ERR_OR_NULL(event) || event->event != RDMA_CM_EVENT_REJECTED)
 		return false;
-	return event->status == (ulp_iwarp(ep) ? -ECONNREFUSED :
-						 IB_CM_REJ_CONSUMER_DEFINED);
+	return event->status == (ulp_iwarp(ep) ? -ECONNREFUSED : IB_CM_REJ_CONSUMER_DEFINED);
 }
 EXPORT_SYMBOL_GPL(rdma_ep_consumer_reject);
 

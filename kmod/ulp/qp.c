@@ -12,8 +12,7 @@
 #define ULP_DRAIN_CQE	2
 /* Work requests of an rdma_rw context at most: registration, access, invalidation */
 #define ULP_RW_CTX_WR	3
-#define ULP_QP_FLAGS							\
-	(RDMA_EP_QP_ONE_CQ | RDMA_EP_QP_POOL_CQ | RDMA_EP_QP_VECTOR)
+#define ULP_QP_FLAGS	(RDMA_EP_QP_ONE_CQ | RDMA_EP_QP_POOL_CQ | RDMA_EP_QP_VECTOR)
 
 /*
  * By the hardware object, whose qp_context is the consumer's: completion handlers
@@ -87,8 +86,7 @@ static bool ulp_cq_ok(const struct rdma_ep *ep, const struct ib_cq *cq)
 	return !IS_ERR(cq) && cq->device == ep->ibdev && cq->wc;
 }
 
-static struct ib_cq *ulp_cq_new(struct rdma_ep *ep, u32 depth,
-				const struct rdma_ep_qp_attr *attr)
+static struct ib_cq *ulp_cq_new(struct rdma_ep *ep, u32 depth, const struct rdma_ep_qp_attr *attr)
 {
 	u32 vector = attr->comp_vector % ep->ibdev->num_comp_vectors;
 
@@ -97,8 +95,7 @@ static struct ib_cq *ulp_cq_new(struct rdma_ep *ep, u32 depth,
 	if (attr->flags & RDMA_EP_QP_VECTOR)
 		return __ib_alloc_cq(ep->ibdev, ep, depth + ULP_DRAIN_CQE,
 				     vector, attr->poll_ctx, ep->caller);
-	return __ib_alloc_cq_any(ep->ibdev, ep, depth + ULP_DRAIN_CQE,
-				 attr->poll_ctx, ep->caller);
+	return __ib_alloc_cq_any(ep->ibdev, ep, depth + ULP_DRAIN_CQE, attr->poll_ctx, ep->caller);
 }
 
 /* Both queues get one CQ, which other QPs use as well. */
@@ -122,8 +119,7 @@ static int ulp_qp_pool_cq(struct rdma_ep *ep, struct ulp_qp *qp,
 
 /* The CQ that the caller gave, or a new one, or, for no queue, none. */
 static int ulp_qp_cq(struct rdma_ep *ep, const struct rdma_ep_qp_attr *attr,
-		     struct ib_cq *given, u32 depth, struct ib_cq **cq,
-		     bool *own)
+		     struct ib_cq *given, u32 depth, struct ib_cq **cq, bool *own)
 {
 	if (given) {
 		*cq = given;
@@ -139,18 +135,15 @@ static int ulp_qp_cq(struct rdma_ep *ep, const struct rdma_ep_qp_attr *attr,
 }
 
 /* ib_create_qp() adds those of the rdma_rw contexts, as far as the device can. */
-static u32 ulp_qp_max_send_wr(const struct rdma_ep *ep,
-			      const struct ib_qp_cap *cap)
+static u32 ulp_qp_max_send_wr(const struct rdma_ep *ep, const struct ib_qp_cap *cap)
 {
-	return min_t(u64, cap->max_send_wr +
-			  (u64)ULP_RW_CTX_WR * cap->max_rdma_ctxs,
+	return min_t(u64, cap->max_send_wr + (u64)ULP_RW_CTX_WR * cap->max_rdma_ctxs,
 		     ep->ibdev->attrs.max_qp_wr);
 }
 
 /* ulp_qp_free_parts() follows, also if this fails. */
 static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
-			    const struct rdma_ep_qp_attr *attr,
-			    const struct ib_qp_init_attr *init)
+			    const struct rdma_ep_qp_attr *attr, const struct ib_qp_init_attr *init)
 {
 	u32 send = ulp_qp_max_send_wr(ep, &init->cap);
 	u32 recv = init->cap.max_recv_wr;
@@ -169,8 +162,7 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 	 */
 	if (init->srq && init->send_cq && !init->recv_cq)
 		return -EINVAL;
-	if ((init->srq || (attr->flags & RDMA_EP_QP_ONE_CQ)) &&
-	    !init->recv_cq && !init->send_cq) {
+	if ((init->srq || (attr->flags & RDMA_EP_QP_ONE_CQ)) && !init->recv_cq && !init->send_cq) {
 		recv += send ? send + ULP_DRAIN_CQE : 0;
 		send = 0;
 	}
@@ -179,11 +171,9 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 		return PTR_ERR(qp->pd);
 	if (attr->flags & RDMA_EP_QP_POOL_CQ)
 		return ulp_qp_pool_cq(ep, qp, attr, recv + send);
-	ret = ulp_qp_cq(ep, attr, init->recv_cq, recv, &qp->recv_cq,
-			&qp->own_recv_cq);
+	ret = ulp_qp_cq(ep, attr, init->recv_cq, recv, &qp->recv_cq, &qp->own_recv_cq);
 	if (!ret)
-		ret = ulp_qp_cq(ep, attr, init->send_cq, send, &qp->send_cq,
-				&qp->own_send_cq);
+		ret = ulp_qp_cq(ep, attr, init->send_cq, send, &qp->send_cq, &qp->own_send_cq);
 	if (ret)
 		return ret;
 	/* A queue without entries gets no CQ, but drivers want to see one. */
@@ -193,8 +183,7 @@ static int ulp_qp_get_parts(struct rdma_ep *ep, struct ulp_qp *qp,
 }
 
 /* The attributes for the driver */
-static int ulp_qp_init_attr(struct rdma_ep *ep,
-			    const struct ib_qp_init_attr *given,
+static int ulp_qp_init_attr(struct rdma_ep *ep, const struct ib_qp_init_attr *given,
 			    struct ib_qp_init_attr *init)
 {
 	const struct ib_device_attr *attrs = &ep->ibdev->attrs;
@@ -202,8 +191,7 @@ static int ulp_qp_init_attr(struct rdma_ep *ep,
 
 	*init = *given;
 	init->srq = given->srq ?: ulp_ibsrq(ep);
-	if (IS_ERR(init->srq) ||
-	    (init->srq && init->srq->device != ep->ibdev))
+	if (IS_ERR(init->srq) || (init->srq && init->srq->device != ep->ibdev))
 		return -EINVAL;
 	/* With an SRQ, max_recv_wr is the depth of the CQ. */
 	if (init->cap.max_send_wr > max_wr ||
@@ -229,8 +217,7 @@ static void ulp_qp_destroy_hw(struct ulp_qp *qp)
 /* Where it leads does not matter, but drivers want one: to ourselves. */
 static int ulp_qp_get_drain_ah(struct rdma_ep *ep, struct ulp_qp *qp)
 {
-	const struct ib_gid_attr *sgid =
-		ep->id.cm_id->route.addr.dev_addr.sgid_attr;
+	const struct ib_gid_attr *sgid = ep->id.cm_id->route.addr.dev_addr.sgid_attr;
 	struct rdma_ah_attr attr = {
 		.type = rdma_ah_find_type(ep->ibdev, ep->port),
 	};
@@ -250,8 +237,7 @@ static int ulp_qp_get_drain_ah(struct rdma_ep *ep, struct ulp_qp *qp)
 }
 
 /* Called between ep_id_begin_bound() and ep_id_end() of the id. */
-static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
-			  struct rdma_ep_qp_attr *attr)
+static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp, struct rdma_ep_qp_attr *attr)
 {
 	const struct ib_qp_cap wanted = attr->init.cap;
 	struct ib_qp_init_attr init;
@@ -274,12 +260,10 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp,
 	} else if (wanted.max_recv_wr) {
 		init.cap.max_recv_wr += ULP_DRAIN_WR;
 	}
-	ret = ep_qp_create(&qp->qp, ep->hold.dev, qp->pd, NULL, &init,
-			   ep->caller);
+	ret = ep_qp_create(&qp->qp, ep->hold.dev, qp->pd, NULL, &init, ep->caller);
 	if (ret)
 		goto err_parts;
-	ret = xa_err(xa_store(&ulp_qps, (unsigned long)qp->qp.ibqp, qp,
-			      GFP_KERNEL));
+	ret = xa_err(xa_store(&ulp_qps, (unsigned long)qp->qp.ibqp, qp, GFP_KERNEL));
 	if (!ret && init.qp_type == IB_QPT_UD)
 		ret = ulp_qp_get_drain_ah(ep, qp);
 	if (ret)
@@ -307,16 +291,13 @@ err_parts:
 	return ret;
 }
 
-static int ulp_qp_check(const struct rdma_ep *ep,
-			const struct rdma_ep_qp_attr *attr)
+static int ulp_qp_check(const struct rdma_ep *ep, const struct rdma_ep_qp_attr *attr)
 {
-	if (IS_ERR_OR_NULL(attr) || IS_ERR(attr->init.send_cq) ||
-	    IS_ERR(attr->init.recv_cq) || attr->poll_ctx > IB_POLL_DIRECT ||
-	    (attr->flags & ~ULP_QP_FLAGS))
+	if (IS_ERR_OR_NULL(attr) || IS_ERR(attr->init.send_cq) || IS_ERR(attr->init.recv_cq) ||
+	    attr->poll_ctx > IB_POLL_DIRECT || (attr->flags & ~ULP_QP_FLAGS))
 		return -EINVAL;
 	if ((attr->flags & RDMA_EP_QP_POOL_CQ) &&
-	    (attr->init.send_cq || attr->init.recv_cq ||
-	     attr->poll_ctx == IB_POLL_DIRECT))
+	    (attr->init.send_cq || attr->init.recv_cq || attr->poll_ctx == IB_POLL_DIRECT))
 		return -EINVAL;
 	return attr->init.qp_type == ep->qp_type ? 0 : -EINVAL;
 }

@@ -110,8 +110,7 @@ static int ulp_poll_slots(struct rdma_ep *ep, unsigned int n, long left)
  * * -ETIMEDOUT
  * * rdma_ep_status(): the endpoint is over
  */
-int rdma_ep_wait_slots(struct rdma_ep *ep, unsigned int n,
-		       unsigned int timeout_ms)
+int rdma_ep_wait_slots(struct rdma_ep *ep, unsigned int n, unsigned int timeout_ms)
 {
 	CLASS(ulp_call, call)(ep, _RET_IP_);
 	long left = ulp_timeout(timeout_ms);

@@ -14,8 +14,7 @@
 struct ib_pd *ulp_pd(struct rdma_ep *ep, struct ib_pd *pd)
 {
 	if (pd)
-		return IS_ERR(pd) || pd->device != ep->ibdev ?
-		       ERR_PTR(-EINVAL) : pd;
+		return IS_ERR(pd) || pd->device != ep->ibdev ? ERR_PTR(-EINVAL) : pd;
 	if (!ep->own_pd) {
 		pd = ep_dev_get_pd(ep->hold.dev, ep->caller);
 		if (IS_ERR(pd))
@@ -100,8 +99,7 @@ err:
  * * -EOPNOTSUPP: the device has no SRQs, or none of that type
  * * -ENOMEM
  */
-int rdma_ep_create_srq(struct rdma_ep *ep, struct ib_pd *pd,
-		       struct ib_srq_init_attr *attr)
+int rdma_ep_create_srq(struct rdma_ep *ep, struct ib_pd *pd, struct ib_srq_init_attr *attr)
 {
 	CLASS(ulp_call, call)(ep, _RET_IP_);
 	struct ulp_srq *srq;

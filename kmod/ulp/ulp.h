@@ -227,8 +227,7 @@ void ulp_ep_put(struct rdma_ep *ep);
 struct ulp_event *ulp_event_alloc(gfp_t gfp);
 void ulp_event_fill(struct ulp_event *ev, struct rdma_ep *ep,
 		    const struct rdma_cm_event *cm, int status);
-struct ulp_event *ulp_event_new(struct rdma_ep *ep,
-				const struct rdma_cm_event *cm, int status);
+struct ulp_event *ulp_event_new(struct rdma_ep *ep, const struct rdma_cm_event *cm, int status);
 void ulp_event_free(struct ulp_event *ev);
 void ulp_ep_release(struct rdma_ep *ep);
 
@@ -239,8 +238,7 @@ DEFINE_CLASS(ulp_call, struct rdma_ep *, ulp_exit(_T), ulp_enter(ep, caller),
 /* Returns jiffies, for ulp_wait(). */
 static inline long ulp_timeout(unsigned int timeout_ms)
 {
-	return timeout_ms == RDMA_EP_FOREVER ? MAX_SCHEDULE_TIMEOUT :
-					       msecs_to_jiffies(timeout_ms);
+	return timeout_ms == RDMA_EP_FOREVER ? MAX_SCHEDULE_TIMEOUT : msecs_to_jiffies(timeout_ms);
 }
 
 /**
@@ -264,20 +262,16 @@ static inline long ulp_timeout(unsigned int timeout_ms)
 /* channel.c */
 struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context);
 void ulp_channel_put(struct rdma_ep_channel *chan);
-int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev,
-			struct rdma_cm_id *child_id);
-void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event,
-		int status);
+int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev, struct rdma_cm_id *child_id);
+void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event, int status);
 void ulp_wake(struct rdma_ep *ep);
-struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan,
-			   long *left);
+struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan, long *left);
 int ulp_migrate(struct rdma_ep *ep, struct rdma_ep_channel *new);
 struct rdma_ep_channel *ulp_sync_channel(struct rdma_ep *ep);
 DEFINE_CLASS(ulp_sync_channel, struct rdma_ep_channel *, ulp_channel_put(_T),
 	     ulp_sync_channel(ep), struct rdma_ep *ep)
 void ulp_set_last(struct rdma_ep *ep, struct ulp_event *ev);
-int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type,
-	      unsigned int timeout_ms);
+int ulp_await(struct rdma_ep *ep, enum rdma_cm_event_type type, unsigned int timeout_ms);
 void ulp_ep_close(struct rdma_ep *ep);
 
 /* end.c */
