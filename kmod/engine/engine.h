@@ -437,9 +437,7 @@ int ep_id_init_engine(void);
 void ep_id_cleanup_engine(void);
 
 void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops);
-int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps, enum ib_qp_type qp_type);
-int ep_id_create_kernel(struct ep_id *id, struct net *net, enum rdma_ucm_port_space ps,
-			enum ib_qp_type qp_type, const char *caller);
+int ep_id_open(struct ep_id *id, struct rdma_cm_id *cm_id);
 void ep_id_adopt(struct ep_id *id, struct rdma_cm_id *cm_id);
 int ep_id_move(struct ep_id *from, struct ep_id *to);
 void ep_id_move_back(struct ep_id *from, struct ep_id *to);

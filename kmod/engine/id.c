@@ -103,7 +103,8 @@ void ep_id_init(struct ep_id *id, const struct ep_id_ops *ops)
 	atomic_set(&id->backlog, 0);
 }
 
-static int ep_id_open(struct ep_id *id, struct rdma_cm_id *cm_id)
+/* @cm_id: a new one with ep_id_handler(), or an ERR_PTR, whose error is returned */
+int ep_id_open(struct ep_id *id, struct rdma_cm_id *cm_id)
 {
 	if (IS_ERR(cm_id))
 		return PTR_ERR(cm_id);
@@ -111,19 +112,6 @@ static int ep_id_open(struct ep_id *id, struct rdma_cm_id *cm_id)
 	id->closed = false;
 	trace_rdma_ep_id_create(id, NULL, 0);
 	return 0;
-}
-
-/* The id belongs to the network namespace and the process of the caller. */
-int ep_id_create(struct ep_id *id, enum rdma_ucm_port_space ps, enum ib_qp_type qp_type)
-{
-	return ep_id_open(id, rdma_create_user_id(ep_id_handler, id, ps, qp_type));
-}
-
-/* The id belongs to the module @caller. */
-int ep_id_create_kernel(struct ep_id *id, struct net *net, enum rdma_ucm_port_space ps,
-			enum ib_qp_type qp_type, const char *caller)
-{
-	return ep_id_open(id, __rdma_create_kernel_id(net, ep_id_handler, id, ps, qp_type, caller));
 }
 
 /* Takes over the new id of a connection request, in ep_id_ops.request. */

@@ -395,7 +395,8 @@ static int ulp_ep_setup(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 	ep->ack_timeout = attr->ack_timeout;
 	ep->min_rnr_timer = attr->min_rnr_timer;
 	ret = ulp_keep_qp_attr(ep, later ? attr->qp : NULL) ?: ulp_migrate(ep, NULL) ?:
-	      ep_id_create_kernel(&ep->id, attr->net, ps, ulp_qp_type(attr, ps), ep->caller);
+	      ep_id_open(&ep->id, __rdma_create_kernel_id(attr->net, ep_id_handler, &ep->id, ps,
+							  ulp_qp_type(attr, ps), ep->caller));
 	if (ret)
 		return ret;
 	ep->qp_type = ep->id.cm_id->qp_type;

@@ -468,7 +468,7 @@ struct uep_id *uep_id_create(struct uep_cmd *cmd, u32 flags, u64 uid,
 	if (ret)
 		return ERR_PTR(ret);
 	id->id.number = id->obj.handle;
-	ret = ep_id_create(&id->id, ps, qp_type);
+	ret = ep_id_open(&id->id, rdma_create_user_id(ep_id_handler, &id->id, ps, qp_type));
 	return ret ? ERR_PTR(ret) : id;
 }
 
