@@ -306,8 +306,7 @@ void ulp_ep_release(struct rdma_ep *ep)
 	ulp_event_free(ep->last);
 	kfree(ep->request_qp);
 	ep_dev_del_user(&ep->hold);
-	if (ep->dev)
-		ep_dev_put(ep->dev);
+	ep_dev_put(ep->dev);
 	module_put(THIS_MODULE);
 	ulp_ep_put(ep);
 }

@@ -11,7 +11,7 @@
 
 static void ulp_channel_work(struct work_struct *work);
 
-struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context)
+static struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context)
 {
 	struct rdma_ep_channel *chan;
 

@@ -72,7 +72,7 @@ static int ulp_make_request(struct ulp_event *ev)
 		ret = -EAGAIN;
 	if (ret != -EAGAIN)
 		pr_warn_ratelimited("%s: a connection request for %s is refused, as it gets no QP: %d\n",
-				    KBUILD_MODNAME, child->caller, ret);
+				    KBUILD_MODNAME, child->hold.owner, ret);
 	if (ret != -EINVAL && ret != -EOPNOTSUPP)
 		ret = -EAGAIN;
 	ulp_ep_end(child);

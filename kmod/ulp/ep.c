@@ -117,7 +117,6 @@ static struct rdma_ep *ulp_ep_new(const char *caller, struct lock_class_key *key
 	ep->hold.owner = caller;
 	ep->hold.get = ulp_hold_get;
 	ep->hold.removed = ulp_hold_removed;
-	ep->caller = caller;
 	mutex_init(&ep->lock);
 	INIT_LIST_HEAD(&ep->mcasts);
 	init_waitqueue_head(&ep->slots_wait);
@@ -205,7 +204,7 @@ static int ulp_keep_qp_attr(struct rdma_ep *ep, const struct rdma_ep_qp_attr *at
 static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener, struct rdma_cm_id *cm_id,
 				     const struct rdma_cm_event *event)
 {
-	struct rdma_ep *child = ulp_ep_new(listener->caller, listener->keys, true);
+	struct rdma_ep *child = ulp_ep_new(listener->hold.owner, listener->keys, true);
 
 	if (!child)
 		return NULL;
@@ -396,7 +395,7 @@ static int ulp_ep_setup(struct rdma_ep *ep, const struct rdma_ep_attr *attr)
 	ep->min_rnr_timer = attr->min_rnr_timer;
 	ret = ulp_keep_qp_attr(ep, later ? attr->qp : NULL) ?: ulp_migrate(ep, NULL) ?:
 	      ep_id_open(&ep->id, __rdma_create_kernel_id(attr->net, ep_id_handler, &ep->id, ps,
-							  ulp_qp_type(attr, ps), ep->caller));
+							  ulp_qp_type(attr, ps), ep->hold.owner));
 	if (ret)
 		return ret;
 	ep->qp_type = ep->id.cm_id->qp_type;

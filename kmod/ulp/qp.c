@@ -94,8 +94,9 @@ static struct ib_cq *ulp_cq_new(struct rdma_ep *ep, u32 depth, const struct rdma
 		return ERR_PTR(-EINVAL);
 	if (attr->flags & RDMA_EP_QP_VECTOR)
 		return __ib_alloc_cq(ep->ibdev, ep, depth + ULP_DRAIN_CQE,
-				     vector, attr->poll_ctx, ep->caller);
-	return __ib_alloc_cq_any(ep->ibdev, ep, depth + ULP_DRAIN_CQE, attr->poll_ctx, ep->caller);
+				     vector, attr->poll_ctx, ep->hold.owner);
+	return __ib_alloc_cq_any(ep->ibdev, ep, depth + ULP_DRAIN_CQE, attr->poll_ctx,
+				 ep->hold.owner);
 }
 
 /* Both queues get one CQ, which other QPs use as well. */
@@ -260,7 +261,7 @@ static int ulp_qp_make_hw(struct rdma_ep *ep, struct ulp_qp *qp, struct rdma_ep_
 	} else if (wanted.max_recv_wr) {
 		init.cap.max_recv_wr += ULP_DRAIN_WR;
 	}
-	ret = ep_qp_create(&qp->qp, ep->hold.dev, qp->pd, NULL, &init, ep->caller);
+	ret = ep_qp_create(&qp->qp, ep->hold.dev, qp->pd, NULL, &init, ep->hold.owner);
 	if (ret)
 		goto err_parts;
 	ret = xa_err(xa_store(&ulp_qps, (unsigned long)qp->qp.ibqp, qp, GFP_KERNEL));

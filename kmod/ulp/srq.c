@@ -16,7 +16,7 @@ struct ib_pd *ulp_pd(struct rdma_ep *ep, struct ib_pd *pd)
 	if (pd)
 		return IS_ERR(pd) || pd->device != ep->ibdev ? ERR_PTR(-EINVAL) : pd;
 	if (!ep->own_pd) {
-		pd = ep_dev_get_pd(ep->hold.dev, ep->caller);
+		pd = ep_dev_get_pd(ep->hold.dev, ep->hold.owner);
 		if (IS_ERR(pd))
 			return pd;
 		ep->own_pd = pd;
@@ -71,7 +71,7 @@ static struct ulp_srq *ulp_srq_new(struct rdma_ep *ep, struct ib_pd *pd,
 		goto err;
 	/* It may outlive the endpoint. (This cannot fail: the PD exists.) */
 	if (!pd) {
-		ep_dev_get_pd(ep->hold.dev, ep->caller);
+		ep_dev_get_pd(ep->hold.dev, ep->hold.owner);
 		srq->pd_dev = ep->hold.dev;
 	}
 	attr->attr = srq->srq.attr;

@@ -89,7 +89,7 @@ struct ulp_srq {
 	struct rcu_head rcu;		/* accessors look at it without a lock */
 	struct ep_srq srq;
 	struct ib_pd *pd;
-	struct ep_dev *pd_dev;		/* for the PD of the caller's module (a use), or NULL */
+	struct ep_dev *pd_dev;		/* for the PD of the owning module (a use), or NULL */
 	void (*event_handler)(struct ib_event *event, void *context);
 	void *context;			/* the consumer's, as event_handler */
 };
@@ -134,12 +134,11 @@ struct rdma_ep {
 	struct completion unused;	/* completed when there are none left */
 	struct ep_id id;
 	struct ep_dev *dev;		/* that it is bound to (a reference), or NULL */
-	struct ep_dev_user hold;	/* on dev */
+	struct ep_dev_user hold;	/* on dev; its owner: the module that made the endpoint */
 	struct ib_device *ibdev;	/* dev's while it is held, or NULL */
 	u32 port;
 	enum ib_qp_type qp_type;	/* of the id */
 	bool passive;			/* made to listen */
-	const char *caller;		/* module that made it */
 	void *context;			/* the consumer's */
 	unsigned long flags;		/* ULP_EP_* */
 	int status;			/* why it is over, or 0 (set once, in any context) */
@@ -150,7 +149,7 @@ struct rdma_ep {
 	struct mutex lock;		/* making and destroying qp and srq; own_pd */
 	struct ulp_qp *qp;
 	struct ulp_srq *srq;		/* (deliver, too, against requests that are taken) */
-	struct ib_pd *own_pd;		/* of the caller on the device, from the first use on */
+	struct ib_pd *own_pd;		/* of the owning module, from the first use on */
 	const struct work_struct *cq_work[2]; /* run the completion handlers of qp */
 	struct rdma_ep_qp_attr *request_qp; /* for requests, or for later; or NULL */
 	struct list_head mcasts;	/* groups that it has joined (lock) */
@@ -260,7 +259,6 @@ static inline long ulp_timeout(unsigned int timeout_ms)
 })
 
 /* channel.c */
-struct rdma_ep_channel *ulp_channel_new(rdma_ep_event_fn fn, void *context);
 void ulp_channel_put(struct rdma_ep_channel *chan);
 int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev, struct rdma_cm_id *child_id);
 void ulp_report(struct rdma_ep *ep, const struct rdma_cm_event *event, int status);
