@@ -170,20 +170,20 @@ int ulp_errno(const struct rdma_ep *ep, int ret)
 		return -EINTR;
 	if (ret == -EIO)	/* the id has been destroyed */
 		ret = -ENODEV;
-	return ret ? ulp_alive(ep) ?: ret : 0;
+	return ret ? ulp_check_alive(ep) ?: ret : 0;
 }
 
 /* @begin: ep_id_begin() or ep_id_begin_bound(). Followed by ulp_end(). */
 int ulp_begin(struct rdma_ep *ep, int (*begin)(struct ep_id *id))
 {
-	return ulp_alive(ep) ?: ulp_errno(ep, begin(&ep->id));
+	return ulp_check_alive(ep) ?: ulp_errno(ep, begin(&ep->id));
 }
 
 /* Returns what the call returns. */
 int ulp_end(struct rdma_ep *ep, int ret)
 {
 	ep_id_end(&ep->id);
-	return ret ? ulp_alive(ep) ?: ret : 0;
+	return ret ? ulp_check_alive(ep) ?: ret : 0;
 }
 
 /*

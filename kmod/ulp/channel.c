@@ -176,7 +176,7 @@ int ulp_deliver_request(struct rdma_ep *ep, struct ulp_event *ev, struct rdma_cm
 {
 	guard(mutex)(&ep->deliver);
 	/* The CM rejects for every error but -ENOMEM, which an abort may have. */
-	if (ulp_alive(ep))
+	if (ulp_check_alive(ep))
 		return -ECONNABORTED;
 	ep_id_adopt(&ev->pub.child->id, child_id);
 	ulp_event_queue(ep->channel, ev);
@@ -208,7 +208,7 @@ void ulp_wake(struct rdma_ep *ep)
 }
 
 /* Waits for the callback that runs for the endpoint. */
-static void ulp_settle(struct rdma_ep_channel *chan, const struct rdma_ep *ep)
+static void ulp_await_callback(struct rdma_ep_channel *chan, const struct rdma_ep *ep)
 {
 	wait_event(chan->wait, READ_ONCE(chan->running) != ep);
 }
@@ -235,7 +235,7 @@ void ulp_ep_close(struct rdma_ep *ep)
 	list_for_each_entry_safe(ev, next, &events, entry)
 		ulp_event_drop(ev);
 	if (chan)
-		ulp_settle(chan, ep);
+		ulp_await_callback(chan, ep);
 	ulp_channel_put(chan);
 }
 
@@ -254,7 +254,7 @@ static struct rdma_ep_channel *ulp_leave_settled(struct rdma_ep *ep, struct list
 			return chan;
 		refcount_inc(&chan->ref);
 		mutex_unlock(&ep->deliver);
-		ulp_settle(chan, ep);
+		ulp_await_callback(chan, ep);
 		ulp_channel_put(chan);
 	}
 }
@@ -386,7 +386,7 @@ struct ulp_event *ulp_take(struct rdma_ep *ep, struct rdma_ep_channel *chan, lon
 		ev = NULL;
 		error = 0;
 		ret = ulp_wait(chan->wait,
-			       (ep && (error = ulp_alive(ep))) ||
+			       (ep && (error = ulp_check_alive(ep))) ||
 			       (ev = ulp_channel_pop(chan, &error)) || error ||
 			       (ep && test_bit(ULP_EVENT_OVER, &ep->used_events)),
 			       *left);

@@ -16,7 +16,7 @@ static int ulp_await_disconnected(struct rdma_ep *ep, unsigned int timeout_ms)
 	if (!chan)
 		return 0;
 	ret = ulp_wait(chan->wait,
-		       test_bit(ULP_EP_DISCONNECTED, &ep->flags) || (error = ulp_alive(ep)) ||
+		       test_bit(ULP_EP_DISCONNECTED, &ep->flags) || (error = ulp_check_alive(ep)) ||
 		       (error = READ_ONCE(chan->closed) ? -ESHUTDOWN : 0),
 		       left) ?: error;
 	/* Its peer is not waited for. */
@@ -68,14 +68,14 @@ static int ulp_make_request(struct ulp_event *ev)
 		return 0;
 	}
 	/* There is no peer any more, or no device. */
-	if (ret == -ENOTCONN || READ_ONCE(child->status) || ulp_alive(child))
+	if (ret == -ENOTCONN || READ_ONCE(child->status) || ulp_check_alive(child))
 		ret = -EAGAIN;
 	if (ret != -EAGAIN)
 		pr_warn_ratelimited("%s: a connection request for %s is refused, as it gets no QP: %d\n",
 				    KBUILD_MODNAME, child->hold.owner, ret);
 	if (ret != -EINVAL && ret != -EOPNOTSUPP)
 		ret = -EAGAIN;
-	ulp_ep_end(child);
+	ulp_ep_destroy(child);
 	ulp_event_free(ev);
 	return ret;
 }
@@ -184,7 +184,7 @@ static int ulp_connect(struct rdma_ep *ep, const struct rdma_conn_param *given, 
 	ep_id_end(&ep->id);
 	/* If the driver connects in the call, rdma_cm reports no event of its failure. */
 	ulp_failed(ep, RDMA_CM_EVENT_CONNECT_ERROR, ret);
-	return ulp_alive(ep);
+	return ulp_check_alive(ep);
 }
 
 /**

@@ -127,7 +127,7 @@ static struct rdma_ep *ulp_ep_new(const char *caller, struct lock_class_key *key
 }
 
 /* Destroys an endpoint, once its owner has given it up. */
-void ulp_ep_end(struct rdma_ep *ep)
+void ulp_ep_destroy(struct rdma_ep *ep)
 {
 	ulp_ep_close(ep);
 	ulp_leave_all(ep);
@@ -169,7 +169,7 @@ int rdma_ep_destroy(struct rdma_ep *ep)
 		return 0;
 	ret = ulp_check_context(ep, true, _RET_IP_);
 	if (!ret)
-		ulp_ep_end(ep);
+		ulp_ep_destroy(ep);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(rdma_ep_destroy);
@@ -219,7 +219,7 @@ static struct rdma_ep *ulp_child_new(const struct rdma_ep *listener, struct rdma
 	return child;
 
 err:
-	ulp_ep_end(child);
+	ulp_ep_destroy(child);
 	return NULL;
 }
 
@@ -243,7 +243,7 @@ static int ulp_id_request(struct ep_id *id, struct rdma_cm_id *cm_id,
 		return 0;
 	ulp_event_free(ev);
 err:
-	ulp_ep_end(child);
+	ulp_ep_destroy(child);
 	return ret;
 }
 
@@ -448,7 +448,7 @@ struct rdma_ep *__rdma_ep_create(const struct rdma_ep_attr *attr, const char *ca
 			ulp_migrate(ep, attr->channel);
 		return ep;
 	}
-	ulp_ep_end(ep);
+	ulp_ep_destroy(ep);
 	return ERR_PTR(ret);
 }
 EXPORT_SYMBOL_GPL(__rdma_ep_create);

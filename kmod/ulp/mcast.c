@@ -128,7 +128,7 @@ static int ulp_mcast_await(struct rdma_ep *ep, struct ulp_mcast *m,
 
 	ret = ulp_wait(chan->wait,
 		       READ_ONCE(m->result) <= 0 ||
-		       (error = ulp_alive(ep) ?: READ_ONCE(ep->status)) ||
+		       (error = ulp_check_alive(ep) ?: READ_ONCE(ep->status)) ||
 		       (error = READ_ONCE(chan->closed) ? -ESHUTDOWN : 0),
 		       left) ?: error;
 	mutex_lock(&ep->deliver);

@@ -78,7 +78,7 @@ static int ulp_poll_slots(struct rdma_ep *ep, unsigned int n, long left)
 	int ret;
 
 	for (;;) {
-		ret = ulp_alive(ep) ?: READ_ONCE(ep->status);
+		ret = ulp_check_alive(ep) ?: READ_ONCE(ep->status);
 		if (ret || ulp_take_slots(ep, n))
 			return ret;
 		if (fatal_signal_pending(current) || ulp_stopped())
@@ -123,7 +123,7 @@ int rdma_ep_wait_slots(struct rdma_ep *ep, unsigned int n, unsigned int timeout_
 	if (READ_ONCE(ep->poll_sends))
 		return ulp_poll_slots(ep, n, left);
 	ret = ulp_wait(ep->slots_wait,
-		       (error = ulp_alive(ep) ?: READ_ONCE(ep->status)) ||
+		       (error = ulp_check_alive(ep) ?: READ_ONCE(ep->status)) ||
 		       ulp_take_slots(ep, n), left);
 	return ret ?: error;
 }

@@ -108,7 +108,7 @@ int rdma_ep_create_srq(struct rdma_ep *ep, struct ib_pd *pd, struct ib_srq_init_
 	if (IS_ERR(call))
 		return PTR_ERR(call);
 	guard(mutex)(&ep->lock);
-	ret = ulp_alive(ep);
+	ret = ulp_check_alive(ep);
 	if (ret)
 		return ret;
 	if (IS_ERR_OR_NULL(attr) || ep->srq || !ep->ibdev)

@@ -281,7 +281,7 @@ void ulp_report_end(struct rdma_ep *ep, const struct rdma_cm_event *event);
 void ulp_failed(struct rdma_ep *ep, enum rdma_cm_event_type type, int error);
 
 /* ep.c */
-void ulp_ep_end(struct rdma_ep *ep);
+void ulp_ep_destroy(struct rdma_ep *ep);
 
 /* mcast.c */
 void ulp_get_mcast(struct ep_mcast *mc);
@@ -289,8 +289,8 @@ void ulp_put_mcast(struct ep_mcast *mc);
 bool ulp_mcast_event(struct rdma_ep *ep, const struct rdma_cm_event *event);
 void ulp_leave_all(struct rdma_ep *ep);
 
-/* Neither aborted, being destroyed nor removed with its device? */
-static inline int ulp_alive(const struct rdma_ep *ep)
+/* 0, or why calls fail: the endpoint is being destroyed, removed with its device, or aborted */
+static inline int ulp_check_alive(const struct rdma_ep *ep)
 {
 	if (test_bit(ULP_EP_DYING, &ep->flags))
 		return -ESHUTDOWN;
