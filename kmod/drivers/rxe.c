@@ -14,7 +14,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
-#include "rxe.h"
+#include "drivers.h"
 
 /* A device of rxe (ep_dev.driver_data) */
 struct ep_rxe_dev {

@@ -2,7 +2,7 @@
 /* States and attributes of rxe's QPs. rxe.c names the versions that behave so. */
 #include <rdma/ib_cache.h>
 
-#include "rxe.h"
+#include "drivers.h"
 
 int ep_rxe_query(const struct ep_qp *qp, struct ib_qp_attr *attr, int mask)
 {
