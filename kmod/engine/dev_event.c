@@ -152,12 +152,6 @@ void ep_dev_begin_events(struct ep_dev *dev)
 	ib_register_event_handler(&dev->event_handler);
 }
 
-/* From here on nothing notes an event. */
-void ep_dev_stop_events(struct ep_dev *dev)
-{
-	ib_unregister_event_handler(&dev->event_handler);
-}
-
 /* Reports the events that are left and the removal, in one walk. No object begins to watch. */
 void ep_dev_end_events(struct ep_dev *dev)
 {

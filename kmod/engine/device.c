@@ -442,7 +442,8 @@ static void ep_client_remove(struct ib_device *ibdev, void *data)
 	struct ep_res *res;
 	int class;
 
-	ep_dev_stop_events(dev);
+	/* From here on nothing notes an event. */
+	ib_unregister_event_handler(&dev->event_handler);
 	xa_erase(&ep_devs, dev->index);
 	scoped_guard(mutex, &dev->user_lock)
 		WRITE_ONCE(dev->removing, true);

@@ -146,7 +146,6 @@ void ep_dev_del_watch(struct ep_dev *dev, struct ep_dev_watch *watch);
 int ep_dev_init_events(struct ep_dev *dev);
 void ep_dev_free_events(struct ep_dev *dev);
 void ep_dev_begin_events(struct ep_dev *dev);
-void ep_dev_stop_events(struct ep_dev *dev);
 void ep_dev_end_events(struct ep_dev *dev);
 int ep_dev_event_init(void);
 void ep_dev_event_cleanup(void);
