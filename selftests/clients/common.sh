@@ -182,9 +182,29 @@ lost_channel()
 		grep -q '^rdma_get_cm_event: Bad file descriptor' "$WORK/$1.err"
 }
 
+# True if ucmatose waits for the end of its other connections after one has failed, and its server
+# for their messages, for ever on any stack. siw fails a connection if a message of the server comes
+# with the reply (SIW-28).
+waits_after_failure()
+{
+	[[ -d /sys/module/siw && ${commands[$1]} == *" ucmatose "* ]] &&
+		grep -qs uep_queue_read "/proc/${pids[$1]}/stack" &&
+		grep -qsE '^id:.[0-9]+ tcp failed ' "/proc/${pids[$1]}/fdinfo/"*
+}
+
+# After a client: kills both, for another try. "for _ in 1 2 3; do ... siw_failed || break"
+siw_failed()
+{
+	[[ ${statuses[client]} == SIW-28 ]] || return 1
+	echo "# siw has failed a connection (SIW-28)"
+	kill -KILL "${pids[server]}"
+	finish server
+	new_port
+}
+
 stopped_or_waits()
 {
-	stopped_or_stuck "$1" ||
+	stopped_or_stuck "$1" || waits_after_failure "$1" ||
 		{ waits_for_dropped_event "$1" && nap 2 && waits_for_dropped_event "$1"; }
 }
 
@@ -202,6 +222,12 @@ finish()
 		statuses[$name]=0
 		return
 	fi
+	if waits_after_failure "$name"; then
+		kill -KILL "${pids[$name]}"
+		wait "${pids[$name]}" 2>/dev/null
+		statuses[$name]=SIW-28
+		return
+	fi
 	if ! stopped "$name"; then
 		no_progress "$name does not end:" \
 			"$(stack_of "${pids[$name]}")"
@@ -216,10 +242,13 @@ finish()
 	! lost_channel "$name" || statuses[$name]=0
 }
 
-# stack_of PID: prints where the threads of a process wait in the kernel
+# stack_of PID: prints where the threads of a process wait in the kernel, and the states of its ids
 stack_of()
 {
-	cat "/proc/$1/task/"*/stack 2>/dev/null | tr '\n' ' '
+	{
+		cat "/proc/$1/task/"*/stack
+		grep -hE '^(id|unread-events):' "/proc/$1/fdinfo/"*
+	} 2>/dev/null | tr -s '\t\n' ' '
 }
 
 # True if $PORT has a listener, of the CM or, for programs that exchange addresses over a socket, of
