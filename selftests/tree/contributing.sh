@@ -83,7 +83,7 @@ result "all functions and tables exist" "$WORK/bad"
 # ---- commands
 
 {
-	grep -ohE '\bmake [a-z-]+' "$WORK/spans" | cut -d ' ' -f 2 | sort -u > "$WORK/targets"
+	grep -ohE '\bmake [a-z][a-z-]*' "$WORK/spans" | cut -d ' ' -f 2 | sort -u > "$WORK/targets"
 	while read -r target; do
 		grep -qE "^([a-z -]* )?$target( [a-z -]*)?:" "$TOP/Makefile" ||
 			echo "make $target: no such target"

@@ -352,7 +352,10 @@ static inline void uep_obj_drop_claim(struct uep_obj *obj)
 	atomic_set(&obj->users, 0);
 }
 
-/* Looks the object up, and enters its device until uep_obj_exit(). Or ERR_PTR */
+/*
+ * Looks the object up, and enters its device until uep_obj_exit(). Or ERR_PTR. A DESTROY by another
+ * task may still destroy the object of the device: its type has a lock or a count for that.
+ */
 static inline void *uep_obj_enter(struct uep_session *s, u32 handle, enum rdma_ep_obj_type type,
 				  int *srcu)
 {
