@@ -128,6 +128,7 @@ start()
 	[[ $stack == stock ]] || command=("on_$stack" "$@")
 	# Create it here, as a test may look at the output before the new process opens it.
 	: > "$WORK/$name.out"
+	unset "statuses[$name]"
 	"${command[@]}" >"$WORK/$name.out" 2>"$WORK/$name.err" </dev/null &
 	pids[$name]=$!
 	commands[$name]="[$stack] $*"
@@ -192,40 +193,68 @@ waits_after_failure()
 		grep -qsE '^id:.[0-9]+ tcp failed ' "/proc/${pids[$1]}/fdinfo/"*
 }
 
-# After a client: kills both, for another try. "for _ in 1 2 3; do ... siw_failed || break"
-siw_failed()
+sent_packets()
 {
-	[[ ${statuses[client]} == SIW-28 ]] || return 1
-	echo "# siw has failed a connection (SIW-28)"
-	kill -KILL "${pids[server]}"
+	cat "/sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/sent_pkts"
+}
+
+# True if rxe repeats a message for ever: its receiver, on the stock stack, has ended the QP before
+# rxe has acknowledged the message (RXE-20).
+waits_for_ack()
+{
+	local sent
+	local -A peer_of=([client]=server [server]=client)
+	[[ -d /sys/module/rdma_rxe && ${commands[${peer_of[$1]:-$1}]:-} == "[stock] rdma_"* ]] &&
+		stopped "${peer_of[$1]}" && nap 1 && running "$1" && sent=$(sent_packets) || return 1
+	nap 5
+	running "$1" && (($(sent_packets) > sent))
+}
+
+# known_hang NAME: true if it waits for ever for a known reason, which it sets in "hang"
+known_hang()
+{
+	if waits_after_failure "$1"; then
+		hang=SIW-28
+	elif waits_for_ack "$1"; then
+		hang=RXE-20
+	elif waits_for_dropped_event "$1" && nap 2 && waits_for_dropped_event "$1"; then
+		hang=rping
+	else
+		return 1
+	fi
+}
+
+# After a client: ends both for another try after a known hang.
+# "for _ in 1 2 3; do ... try_again || break"
+try_again()
+{
+	[[ ${statuses[client]} != *-* ]] || kill -KILL "${pids[server]}" 2>/dev/null
 	finish server
+	[[ "${statuses[client]} ${statuses[server]}" =~ [A-Z]+-[0-9]+ ]] || return 1
+	echo "# ${BASH_REMATCH[0]}: another try"
 	new_port
 }
 
 stopped_or_waits()
 {
-	stopped_or_stuck "$1" || waits_after_failure "$1" ||
-		{ waits_for_dropped_event "$1" && nap 2 && waits_for_dropped_event "$1"; }
+	stopped_or_stuck "$1" || known_hang "$1"
 }
 
-# finish NAME [SECONDS]: waits for it; status in statuses[NAME], of rping 0 after a race of its own.
-# A program that does not end is a problem, and is killed.
+# finish NAME [SECONDS]: waits for it, once; status in statuses[NAME]: of rping 0 after a race of its
+# own, or the known issue for which it waits for ever. Any other program that does not end is a
+# problem. Both are killed.
 declare -A statuses commands
 finish()
 {
 	local name=$1 limit=${2:-$PROGRAM_LIMIT}
+	[[ -z ${statuses[$name]:-} ]] || return 0
+	hang=
 	wait_for "$limit" stopped_or_waits "$name"
-	if ! stopped_or_stuck "$name" && waits_for_dropped_event "$name"; then
-		echo "# $name waits for an event that its rdma_destroy_id() has dropped"
+	if [[ $hang ]]; then
+		echo "# $name waits for ever: $hang"
 		kill -KILL "${pids[$name]}"
 		wait "${pids[$name]}" 2>/dev/null
-		statuses[$name]=0
-		return
-	fi
-	if waits_after_failure "$name"; then
-		kill -KILL "${pids[$name]}"
-		wait "${pids[$name]}" 2>/dev/null
-		statuses[$name]=SIW-28
+		statuses[$name]=${hang/rping/0}
 		return
 	fi
 	if ! stopped "$name"; then

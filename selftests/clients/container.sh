@@ -125,7 +125,7 @@ ucmatose_case()
 	for _ in 1 2 3; do
 		contained_server "$1" ucmatose -p "$PORT" -c 4 -C 10 -S 1024
 		client "$2" ucmatose -s "$3" -p "$PORT" -c 4 -C 10 -S 1024
-		siw_failed || break
+		try_again || break
 	done
 	both_succeed
 	expect_output client "return status 0"

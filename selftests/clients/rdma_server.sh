@@ -9,8 +9,11 @@
 
 for pair in "${PAIRS[@]}"; do
 	begin "rdma_server ${pair%:*}, rdma_client ${pair#*:}"
-	server "${pair%:*}" rdma_server -p "$PORT"
-	client "${pair#*:}" rdma_client -s "$RDMA_ADDR" -p "$PORT"
+	for _ in 1 2 3; do
+		server "${pair%:*}" rdma_server -p "$PORT"
+		client "${pair#*:}" rdma_client -s "$RDMA_ADDR" -p "$PORT"
+		try_again || break
+	done
 	both_succeed
 	expect_output client "rdma_client: start" "rdma_client: end 0"
 	expect_output server "rdma_server: start" "rdma_server: end 0"

@@ -9,8 +9,11 @@
 
 for pair in "${PAIRS[@]}"; do
 	begin "rdma_xserver -c r ${pair%:*}, rdma_xclient -c r ${pair#*:}"
-	server "${pair%:*}" rdma_xserver -p "$PORT" -c r
-	client "${pair#*:}" rdma_xclient -s "$RDMA_ADDR" -p "$PORT" -c r
+	for _ in 1 2 3; do
+		server "${pair%:*}" rdma_xserver -p "$PORT" -c r
+		client "${pair#*:}" rdma_xclient -s "$RDMA_ADDR" -p "$PORT" -c r
+		try_again || break
+	done
 	both_succeed
 	expect_output client "rdma_xclient: start" "rdma_xclient: end 0"
 	expect_output server "rdma_xserver: start" "rdma_xserver: end 0"

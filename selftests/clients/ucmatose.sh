@@ -17,7 +17,7 @@ ucmatose_case()
 	for _ in 1 2 3; do
 		server "${pair%:*}" ucmatose -b "$RDMA_ADDR" -p "$PORT" "$@"
 		client "${pair#*:}" ucmatose -s "$RDMA_ADDR" -p "$PORT" "$@"
-		siw_failed || break
+		try_again || break
 	done
 	both_succeed
 	expect_output client "cmatose: starting client" "cmatose: connecting" \
