@@ -337,7 +337,7 @@ TEST(worker_serves_many)
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pass));
 	server = lib_fork(worker, pass[1], MANY);
 	ASSERT_EQ(0, rdma_create_ep(&listener, res, NULL, NULL));
-	ASSERT_EQ(0, rdma_listen(listener, 1));
+	ASSERT_EQ(0, rdma_listen(listener, LIB_CLIENTS));
 	client = lib_fork(send_bytes, MANY, 1);
 	for (int i = 0; i < MANY; i++) {
 		ASSERT_EQ(0, rdma_get_request(listener, &id));
