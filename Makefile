@@ -86,7 +86,7 @@ check:
 
 # Both devices, or one; or some tests
 check-debug:
-	@$(if $(DEVICE)$(TESTS),KERNEL=debug $(RIG) check,MATRIX=$(dir $(RIG))cells.all CELLS='*/debug' $(RIG) matrix)
+	@$(if $(DEVICE)$(TESTS),KERNEL=debug $(RIG) check,MATRIX=$(dir $(RIG))cells.all CELLS='*/debug*' $(RIG) matrix)
 
 check-matrix: $(if $(CELLS)$(MATRIX),,check-kernels)
 	@MATRIX=$${MATRIX:-$(dir $(RIG))cells.all} $(RIG) matrix

@@ -44,24 +44,27 @@ cell_tests()
 }
 
 # cell_kernel_tests DIR: applies $KERNEL.tests to the chosen tests. A test that is not for this
-# kernel runs only with a pattern other than "*".
+# kernel runs only if TESTS is its name.
 cell_kernel_tests()
 {
-	awk -v all="$([[ $TESTS != '*' ]] || echo 1)" -v out="$1/left-out" '
-		NR == FNR && /^[^#]/ {
-			name = $1; limit[name] = $2
-			sub(/^[^ \t]+[ \t]+[^ \t]+[ \t]*/, "")
-			why[name] = $0
-		}
-		NR == FNR { next }
-		limit[$1] == "-" && all { print $1 "\t" why[$1] > out; next }
-		limit[$1] > 0 { $2 = limit[$1] }
-		{ print }' "$VM_DIR/$KERNEL.tests" "$1/tests" > "$1/tests.new" &&
+	local name limit pattern seconds why
 	{
 		echo "debug/instruments.sh 600"
-		cat "$1/tests.new"
+		while read -r name limit; do
+			while read -r pattern seconds why; do
+				# shellcheck disable=SC2053
+				[[ $name == $pattern ]] || continue
+				if [[ $seconds != - ]]; then
+					limit=$seconds
+				elif [[ ${name##*/} != "${TESTS##*/}" ]]; then
+					printf '%s\t%s\n' "$name" "$why" >> "$1/left-out"
+					continue 2
+				fi
+			done < "$VM_DIR/$KERNEL.tests"
+			echo "$name $limit"
+		done < "$1/tests"
 		echo "debug/leaks.sh 1800"
-	} > "$1/tests" && rm "$1/tests.new"
+	} > "$1/tests.new" && mv "$1/tests.new" "$1/tests"
 }
 
 # cell_settings DIR: writes "env" and "host"
