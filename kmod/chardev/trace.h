@@ -207,7 +207,7 @@ TRACE_EVENT_CONDITION(rdma_ep_refuse,
 );
 
 /*
- * A limit is exceeded: the first one in the order of uep_over_any(), before the rdma_ep_refuse of
+ * A limit is exceeded: the first one in the order of uep_over(), before the rdma_ep_refuse of
  * the command. Of an unread event, which is lost, each of its two limits that is exceeded. The
  * owners of a session (EDQUOT of ADOPT) have no such event.
  *

@@ -82,6 +82,19 @@ static u64 uep_limit_max(const struct uep_limit *l)
 	return (u64)READ_ONCE(*l->max) << l->shift;
 }
 
+/* The limits of a session; none is of registered memory. */
+#define UEP_NR_SESSION_LIMITS	(UEP_REFUSED_USER_OBJECTS - UEP_REFUSED_SESSION_OBJECTS)
+
+static u64 uep_session_max(enum uep_held i)
+{
+	return uep_limit_max(&uep_limits[UEP_REFUSED_SESSION_OBJECTS + i]);
+}
+
+static u64 uep_user_max(enum uep_held i)
+{
+	return uep_limit_max(&uep_limits[UEP_REFUSED_USER_OBJECTS + i]);
+}
+
 static const atomic64_t *uep_limit_held(const struct uep_limit *l, const struct uep_session *s)
 {
 	return &(l->of_user ? s->user->held : s->held)[l->counter];
@@ -109,81 +122,61 @@ struct uep_over {
 /*
  * A charge is compared before it counts: one that is refused counts in no limit that other tasks
  * have, too, but for a moment if they charge at the same time. A limit that is lower than the
- * charges refuses further ones of its kind.
+ * charges refuses further ones of its kind. @more: 0 if the charge counts already
  */
-static bool uep_exceeds(const struct uep_want *w, enum uep_held i, const atomic64_t *held, u64 max,
-			struct uep_over *over)
+static __always_inline bool uep_exceeds(u64 more, const atomic64_t *held, u64 max,
+					enum uep_refusal reason, struct uep_over *over)
 {
-	u64 more = w->charged ? 0 : w->nr[i], nr;
+	u64 nr = atomic64_read(held);
 
-	if (!w->nr[i])
-		return false;
-	nr = atomic64_read(held);
 	if (likely(more <= max && nr <= max - more))
 		return false;
+	over->reason = reason;
 	over->wanted = nr + more;
 	over->max = max;
 	return true;
 }
 
-static bool uep_over_limits(const struct uep_session *s, const struct uep_want *w,
-			    struct uep_over *over)
+/* Limits that no right exempts from, of one kind. @r: the restrictions that hold */
+static bool uep_over_fixed(const struct uep_group *g, const struct uep_restriction *r,
+			   enum uep_held i, u64 more, struct uep_over *over)
 {
-	const struct uep_limit *l;
+	for (; g; g = g->parent)
+		if (uep_exceeds(more, &g->held[i], READ_ONCE(g->max[i]),
+				UEP_REFUSED_CGROUP_OBJECTS + i, over))
+			return true;
+	for (; r; r = r->below)
+		if (uep_exceeds(more, &r->held[i], r->max[i], UEP_REFUSED_RESTRICTION, over))
+			return true;
+	return false;
+}
 
-	for (l = uep_limits; l < uep_limits + ARRAY_SIZE(uep_limits); l++) {
-		if ((!l->of_user && !w->of_session) ||
-		    !uep_exceeds(w, l->counter, uep_limit_held(l, s), uep_limit_max(l), over))
+/* Kind by kind, as most charges have one or two. @exempt: from the limits of session and user */
+static bool uep_over(const struct uep_session *s, const struct uep_want *w, bool exempt,
+		     struct uep_over *over)
+{
+	const struct uep_restriction *r =
+		w->of_session || w->of_channel ? uep_restrictions(s) : NULL;
+	u64 more;
+	int i;
+
+	for (i = 0; i < UEP_NR_HELD; i++) {
+		if (!w->nr[i])
 			continue;
-		over->reason = l - uep_limits;
-		return true;
+		more = w->charged ? 0 : w->nr[i];
+		if (uep_over_fixed(s->group, r, i, more, over))
+			return true;
+		if (exempt)
+			continue;
+		if (w->of_session && i < UEP_NR_SESSION_LIMITS &&
+		    uep_exceeds(more, &s->held[i], uep_session_max(i),
+				UEP_REFUSED_SESSION_OBJECTS + i, over))
+			return true;
+		if (uep_exceeds(more, &s->user->held[i], uep_user_max(i),
+				UEP_REFUSED_USER_OBJECTS + i, over))
+			return true;
 	}
 	return false;
-}
-
-static bool uep_over_groups(const struct uep_session *s, const struct uep_want *w,
-			    struct uep_over *over)
-{
-	const struct uep_group *g;
-	int i;
-
-	for (g = s->group; g; g = g->parent)
-		for (i = 0; i < UEP_NR_HELD; i++)
-			if (uep_exceeds(w, i, &g->held[i], READ_ONCE(g->max[i]), over)) {
-				over->reason = UEP_REFUSED_CGROUP_OBJECTS + i;
-				return true;
-			}
-	return false;
-}
-
-static bool uep_over_restrictions(const struct uep_session *s, const struct uep_want *w,
-				  struct uep_over *over)
-{
-	const struct uep_restriction *r;
-	int i;
-
-	if (!w->of_session && !w->of_channel)
-		return false;
-	for (r = uep_restrictions(s); r; r = r->below)
-		for (i = 0; i < UEP_NR_HELD; i++)
-			if (uep_exceeds(w, i, &r->held[i], r->max[i], over)) {
-				over->reason = UEP_REFUSED_RESTRICTION;
-				return true;
-			}
-	return false;
-}
-
-/* A limit that no right exempts from? */
-static bool uep_over_fixed(const struct uep_session *s, const struct uep_want *w,
-			   struct uep_over *over)
-{
-	return uep_over_groups(s, w, over) || uep_over_restrictions(s, w, over);
-}
-
-static bool uep_over_any(const struct uep_session *s, const struct uep_want *w,
-			 struct uep_over *over)
-{
-	return uep_over_fixed(s, w, over) || uep_over_limits(s, w, over);
 }
 
 static void uep_trace_limit(struct uep_session *s, const char *limit, u64 wanted, u64 max)
@@ -211,21 +204,36 @@ u64 uep_hw_queue_bytes(u32 nr, u32 size)
 	return max_t(u64, PAGE_SIZE, (u64)roundup_pow_of_two(nr + 1) * roundup_pow_of_two(size));
 }
 
-/* @sign: 1, or -1 to undo it */
-static void uep_held_add(struct uep_session *s, const struct uep_want *w, int sign)
+/*
+ * @sign: 1, or -1 to undo it. Returns whether all that counts now is within all limits. Inlined, so
+ * that uep_held_sub() does not compare
+ */
+static __always_inline bool uep_held_add(struct uep_session *s, const struct uep_want *w,
+					 int sign)
 {
+	bool fits = true;
 	struct uep_group *g;
+	u64 nr;
 	int i;
 
+	if (w->of_session || w->of_channel)
+		fits = uep_restrictions_add(s, w, sign);
 	for (i = 0; i < UEP_NR_HELD; i++) {
 		if (!w->nr[i])
 			continue;
+		nr = sign * w->nr[i];
 		for (g = s->group; g; g = g->parent)
-			atomic64_add(sign * w->nr[i], &g->held[i]);
-		atomic64_add(sign * w->nr[i], &s->user->held[i]);
+			fits &= atomic64_add_return(nr, &g->held[i]) <= READ_ONCE(g->max[i]);
+		fits &= atomic64_add_return(nr, &s->user->held[i]) <= uep_user_max(i);
+		if (w->of_session && i < UEP_NR_SESSION_LIMITS)
+			fits &= atomic64_read(&s->held[i]) <= uep_session_max(i);
 	}
-	if (w->of_session || w->of_channel)
-		uep_restrictions_add(s, w, sign);
+	return fits;
+}
+
+static void uep_held_sub(struct uep_session *s, const struct uep_want *w)
+{
+	uep_held_add(s, w, -1);
 }
 
 /* RLIMIT_MEMLOCK is per process but a region outlives its process. */
@@ -245,14 +253,14 @@ static bool uep_is_exempt(const struct uep_want *w)
 static bool uep_may_hold(const struct uep_session *s, const struct uep_want *w,
 			 struct uep_over *over)
 {
-	if (likely(!uep_over_any(s, w, over)))
+	if (likely(!uep_over(s, w, false, over)))
 		return true;
 	if (current->flags & PF_KTHREAD)
 		return false;
 	/* An idle CQ holds no registered memory. */
-	if (!w->nr[UEP_PINNED_BYTES] && s->user->reclaim(s->user) && !uep_over_any(s, w, over))
+	if (!w->nr[UEP_PINNED_BYTES] && s->user->reclaim(s->user) && !uep_over(s, w, false, over))
 		return true;
-	return !uep_over_fixed(s, w, over) && uep_is_exempt(w);
+	return !uep_over(s, w, true, over) && uep_is_exempt(w);
 }
 
 /* One refusal has one reason: the first limit that is exceeded. */
@@ -271,11 +279,10 @@ static int uep_charge_want(struct uep_session *s, struct uep_want *w)
 
 	/* Other tasks may charge meanwhile: of two that do not fit together one does. */
 	for (tries = 0; tries < UEP_CHARGE_TRIES && uep_may_hold(s, w, &over); tries++) {
-		uep_held_add(s, w, 1);
 		w->charged = true;
-		if (likely(uep_may_hold(s, w, &over)))
+		if (likely(uep_held_add(s, w, 1)) || uep_may_hold(s, w, &over))
 			return 0;
-		uep_held_add(s, w, -1);
+		uep_held_sub(s, w);
 		w->charged = false;
 	}
 	uep_report_over(s, &over);
@@ -294,7 +301,7 @@ void uep_uncharge(struct uep_session *s, int nr_objs, u64 queue_bytes)
 {
 	struct uep_want w = { .nr = { nr_objs, queue_bytes }, .of_session = true };
 
-	uep_held_add(s, &w, -1);
+	uep_held_sub(s, &w);
 }
 
 /* Charges files whatever the limits. */
@@ -317,7 +324,7 @@ void uep_uncharge_files(struct uep_session *s, int nr)
 {
 	struct uep_want w = { .nr = { nr } };
 
-	uep_held_add(s, &w, -1);
+	uep_held_sub(s, &w);
 }
 
 /* A channel: its file, which counts as an object for the session's restrictions, too */
@@ -332,7 +339,7 @@ void uep_uncharge_channel(struct uep_session *s)
 {
 	struct uep_want w = { .nr = { 1 }, .of_channel = true };
 
-	uep_held_add(s, &w, -1);
+	uep_held_sub(s, &w);
 }
 
 /*
@@ -357,7 +364,7 @@ void uep_uncharge_pages(struct uep_session *s, u64 nr)
 		.of_session = true,
 	};
 
-	uep_held_add(s, &w, -1);
+	uep_held_sub(s, &w);
 }
 
 /*

@@ -81,10 +81,15 @@ void uep_restrictions_set(struct uep_session *s, struct uep_restriction *r)
 		s->nr_restrictions++;
 }
 
-/* Charges the session, with the restrictions that it has. @sign: 1, or -1 to undo it */
-void uep_restrictions_add(struct uep_session *s, const struct uep_want *w, int sign)
+/*
+ * Charges the session, with the restrictions that it has. @sign: 1, or -1 to undo it. Returns
+ * whether all that counts now is within the limits of the restrictions
+ */
+bool uep_restrictions_add(struct uep_session *s, const struct uep_want *w, int sign)
 {
 	struct uep_restriction *r;
+	bool fits = true;
+	u64 nr;
 	int i;
 
 	spin_lock(&s->held_lock);
@@ -93,12 +98,14 @@ void uep_restrictions_add(struct uep_session *s, const struct uep_want *w, int s
 	for (i = 0; i < UEP_NR_HELD; i++) {
 		if (!w->nr[i])
 			continue;
+		nr = sign * w->nr[i];
 		if (!w->of_channel)
-			atomic64_add(sign * w->nr[i], &s->held[i]);
+			atomic64_add(nr, &s->held[i]);
 		for (r = s->restriction; r; r = r->below)
-			atomic64_add(sign * w->nr[i], &r->held[i]);
+			fits &= atomic64_add_return(nr, &r->held[i]) <= r->max[i];
 	}
 	spin_unlock(&s->held_lock);
+	return fits;
 }
 
 static bool uep_restriction_grants_dev(const struct uep_restriction *r,

@@ -54,7 +54,7 @@ int uep_restrictions_objs(const struct uep_restriction *r);
 struct uep_restriction *uep_restrictions_get(struct uep_session *s);
 void uep_restrictions_set(struct uep_session *s, struct uep_restriction *r);
 
-void uep_restrictions_add(struct uep_session *s, const struct uep_want *w, int sign);
+bool uep_restrictions_add(struct uep_session *s, const struct uep_want *w, int sign);
 
 int uep_check_dev(struct uep_session *s, struct ib_device *ibdev);
 bool uep_dev_granted(struct uep_session *s, struct ib_device *ibdev);
