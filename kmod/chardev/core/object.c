@@ -278,7 +278,8 @@ void uep_obj_end(struct uep_obj *obj, struct rdma_ep_cmd_destroy *out)
 	for (i = obj->nr_uses; i--;)
 		atomic_dec(&obj->uses[i]->users);
 	/* References, its id's for example, may keep the object itself for a while. */
-	uep_uncharge(obj->session, 0, obj->queue_bytes);
+	if (obj->queue_bytes)
+		uep_uncharge(obj->session, 0, obj->queue_bytes);
 	obj->queue_bytes = 0;
 	uep_obj_put(obj);
 }
