@@ -57,8 +57,11 @@ static void ep_id_destroy_routing(struct ep_id *id)
 	ep_id_destroy_cm_id(id->cm_id);
 }
 
-/* Handlers may use id->cm_id until rdma_destroy_id() returns. */
-static void ep_id_close(struct ep_id *id)
+/*
+ * Handlers may use id->cm_id until rdma_destroy_id() returns. False: another task has closed the
+ * id, or does so
+ */
+static bool ep_id_close(struct ep_id *id)
 {
 	bool closed;
 
@@ -67,7 +70,7 @@ static void ep_id_close(struct ep_id *id)
 	id->closed = true;
 	mutex_unlock(&id->lock);
 	if (closed)
-		return;
+		return false;
 	trace_rdma_ep_id_destroy(id, NULL, 0);
 
 	/* From here on handlers do not queue the work. */
@@ -81,6 +84,7 @@ static void ep_id_close(struct ep_id *id)
 		ep_id_destroy_routing(id);
 	else
 		ep_id_destroy_cm_id(id->cm_id);
+	return true;
 }
 
 static void ep_id_close_work(struct work_struct *work)
@@ -160,11 +164,12 @@ void ep_id_destroy(struct ep_id *id)
 	/* The id of a refused request: the caller may run in its handler. */
 	if (!id->cm_id)
 		return;
-	ep_id_close(id);
 	/* If the request has been moved, ep_id_close() does not wait for the item. */
-	cancel_work_sync(&id->work);
+	if (!ep_id_close(id))
+		cancel_work_sync(&id->work);
 	/* After a removal of the device ep_id_close_work() may be destroying it. */
-	cancel_work_sync(&id->close_work);
+	if (id->removed)
+		cancel_work_sync(&id->close_work);
 	ep_dev_put(id->route_dev);
 	id->route_dev = NULL;
 	/* ep_id_get_qp() of a task that reads an event may run here. */
@@ -222,6 +227,25 @@ static bool ep_id_may_use_dev(const struct ep_id *id)
 	return ep_port_in_net(ibdev, port, addr->dev_addr.net);
 }
 
+static int ep_id_begin_with(struct ep_id *id, bool bound)
+{
+	/* A driver may connect with the lock held, at the peer's pace. */
+	int ret = mutex_lock_killable(&id->lock);
+
+	if (ret)
+		return ret;
+	if (id->closed || id->destroying)
+		ret = -EIO;
+	/* First, as it may be bound meanwhile */
+	else if (bound && !READ_ONCE(id->cm_id->device))
+		ret = -EINVAL;
+	else if (!ep_id_may_use_dev(id))
+		ret = -ENODEV;
+	if (ret)
+		mutex_unlock(&id->lock);
+	return ret;
+}
+
 /*
  * Begins a section in which id->cm_id can be used. -EIO if it has been destroyed, -ENODEV if its
  * device is not for its namespace, -EINTR if the task is killed: rdma_ucm's calls do not fail for
@@ -229,29 +253,13 @@ static bool ep_id_may_use_dev(const struct ep_id *id)
  */
 int ep_id_begin(struct ep_id *id)
 {
-	/* A driver may connect with the lock held, at the peer's pace. */
-	int ret = mutex_lock_killable(&id->lock);
-
-	if (ret)
-		return ret;
-	ret = id->closed || id->destroying ? -EIO : ep_id_may_use_dev(id) ? 0 : -ENODEV;
-	if (ret)
-		mutex_unlock(&id->lock);
-	return ret;
+	return ep_id_begin_with(id, false);
 }
 
 /* As ep_id_begin(), for an id that is bound to a device: -EINVAL if it is not */
 int ep_id_begin_bound(struct ep_id *id)
 {
-	int ret = ep_id_begin(id);
-
-	if (ret)
-		return ret;
-	/* ep_id_begin() may have seen it before it was bound. */
-	ret = !id->cm_id->device ? -EINVAL : ep_id_may_use_dev(id) ? 0 : -ENODEV;
-	if (ret)
-		ep_id_end(id);
-	return ret;
+	return ep_id_begin_with(id, true);
 }
 
 void ep_id_end(struct ep_id *id)
