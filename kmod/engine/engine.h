@@ -379,6 +379,8 @@ struct ep_id_ops {
 	void (*event)(struct ep_id *id, const struct rdma_cm_event *event);
 	/* Optional: may ep_id_resolve() resolve the route? Inside ep_id_begin_bound() */
 	int (*may_route)(struct ep_id *id);
+	/* ... whatever the task? False: may_route() decides. With the handler mutex, as event() */
+	bool (*may_route_unasked)(struct ep_id *id);
 	/* References to the object around @qp or @mc; get_*() is called under a spinlock */
 	void (*get_qp)(struct ep_qp *qp);
 	void (*put_qp)(struct ep_qp *qp);
@@ -427,9 +429,12 @@ struct ep_id {
 	bool announced;			/* ... but the owner has an ESTABLISHED (handler) */
 	bool disconnecting;		/* ... and has disconnected (handler) */
 	atomic_t backlog;		/* requests that may still be queued */
-	bool sync;			/* events of ep_id_resolve() are not for the owner */
-	struct completion done;		/* completed by such an event */
-	int status;			/* ... and its status */
+	bool routed;			/* ep_id_resolve(): the handler resolves the route */
+	u32 route_timeout_ms;		/* ... its argument */
+	/* ... gets events (handler). NULL: they are the owner's. False: this one is, too */
+	bool (*sync)(struct ep_id *id, const struct rdma_cm_event *event);
+	struct completion done;		/* ... completed by these */
+	int status;			/* ... the latest one's */
 };
 
 int ep_id_init_engine(void);

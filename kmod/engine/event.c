@@ -33,32 +33,13 @@ void ep_id_drop_response(struct ep_id *id)
 	id->response = NULL;
 }
 
-/* Does ep_id_resolve() wait for this event? The owner does not get it then. */
-static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event)
-{
-	if (!READ_ONCE(id->sync))
-		return false;
-
-	switch (event->event) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-	case RDMA_CM_EVENT_ADDR_ERROR:
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-	case RDMA_CM_EVENT_ROUTE_ERROR:
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		break;
-	default:
-		return false;
-	}
-	id->status = event->event == RDMA_CM_EVENT_DEVICE_REMOVAL ? -ENODEV : event->status;
-	complete(&id->done);
-	return true;
-}
-
 /* With the handler locked. The owner may act on the event at once, so the trace is first. */
 static void ep_id_report(struct ep_id *id, const struct rdma_cm_event *event)
 {
+	bool (*sync)(struct ep_id *id, const struct rdma_cm_event *event) = READ_ONCE(id->sync);
+
 	trace_rdma_ep_cm_event(id, id->cm_id, event, 0);
-	if (!ep_id_sync_event(id, event))
+	if (!sync || !sync(id, event))
 		id->ops->event(id, event);
 }
 

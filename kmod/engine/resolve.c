@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Resolution of addresses and routes. */
+#include <linux/slab.h>
 #include <rdma/rdma_cm_ib.h>
 
 #include "engine.h"
@@ -55,15 +56,11 @@ static bool ep_id_is_routable(const struct ep_id *id)
 	return !rdma_protocol_roce(id->cm_id->device, id->cm_id->port_num) || ep_id_has_gid(id);
 }
 
-/*
- * Called between ep_id_begin_bound() and ep_id_end(). Returns -EIO if the device is being
- * removed, or an error of rdma_cm.
- */
-int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms)
+/* With the handler locked. As ep_id_resolve_route() */
+static int ep_id_begin_route(struct ep_id *id, u32 timeout_ms)
 {
 	int ret;
 
-	guard(ep_id_handler)(id->cm_id);
 	if (!id->route_dev)
 		id->route_dev = ep_id_dev(id);
 	ret = !id->route_dev ? -EIO :
@@ -72,6 +69,16 @@ int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms)
 		id->routing = true;
 	trace_rdma_ep_resolve_route(id, NULL, ret);
 	return ret;
+}
+
+/*
+ * Called between ep_id_begin_bound() and ep_id_end(). Returns -EIO if the device is being
+ * removed, or an error of rdma_cm.
+ */
+int ep_id_resolve_route(struct ep_id *id, u32 timeout_ms)
+{
+	guard(ep_id_handler)(id->cm_id);
+	return ep_id_begin_route(id, timeout_ms);
 }
 
 /*
@@ -96,11 +103,88 @@ int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path)
 	return rdma_set_ib_path(cm_id, path);
 }
 
+/*
+ * Resolves the route of an iWARP id at once. Such a route has no path: rdma_resolve_route() only
+ * changes the id's state, in a work item that the caller would have to wait for. So does setting a
+ * path, which is dropped again. As ep_id_resolve_route(), but without an event
+ */
+static int ep_id_skip_route(struct ep_id *id)
+{
+	static const struct rdma_cm_event resolved = { .event = RDMA_CM_EVENT_ROUTE_RESOLVED };
+	struct rdma_route *route = &id->cm_id->route;
+	struct sa_path_rec none = {};
+	int ret;
+
+	guard(ep_id_handler)(id->cm_id);
+	ret = id->removed ? -EIO :
+	      !id->route_timeout_ms ? -EINVAL : rdma_set_ib_path(id->cm_id, &none);
+	trace_rdma_ep_resolve_route(id, NULL, ret);
+	if (ret)
+		return ret;
+	kfree(route->path_rec);
+	route->path_rec = NULL;
+	route->num_pri_alt_paths = 0;
+	trace_rdma_ep_cm_event(id, id->cm_id, &resolved, 0);
+	return 0;
+}
+
+/*
+ * The address is known: begins to resolve the route, which saves the task a wakeup and a wait.
+ * False: it is left to the task, as an error is, or the id is being destroyed
+ */
+static bool ep_id_route_next(struct ep_id *id)
+{
+	if (id->no_work || rdma_protocol_iwarp(id->cm_id->device, id->cm_id->port_num) ||
+	    (id->ops->may_route && !id->ops->may_route_unasked(id)))
+		return false;
+	id->routed = !ep_id_begin_route(id, id->route_timeout_ms);
+	return id->routed;
+}
+
+/* ep_id.sync: the owner does not get the events that ep_id_resolve() waits for. */
+static bool ep_id_sync_event(struct ep_id *id, const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (ep_id_route_next(id))
+			return true;
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		break;
+	default:
+		return false;
+	}
+	id->status = event->event == RDMA_CM_EVENT_DEVICE_REMOVAL ? -ENODEV : event->status;
+	complete(&id->done);
+	return true;
+}
+
 /* Ends a step of ep_id_resolve(), and waits for its event unless the step has failed. */
 static int ep_id_sync_end(struct ep_id *id, int ret)
 {
 	ep_id_end(id);
 	return ret ?: wait_for_completion_state(&id->done, id->ops->wait_state) ?: id->status;
+}
+
+/* The second step of ep_id_resolve(), unless ep_id_route_next() has begun it */
+static int ep_id_sync_route(struct ep_id *id)
+{
+	int ret;
+
+	reinit_completion(&id->done);
+	ret = ep_id_begin_bound(id);
+	if (ret)
+		return ret;
+	if (id->ops->may_route)
+		ret = id->ops->may_route(id);
+	if (!rdma_protocol_iwarp(id->cm_id->device, id->cm_id->port_num))
+		return ep_id_sync_end(id, ret ?: ep_id_resolve_route(id, id->route_timeout_ms));
+	ret = ret ?: ep_id_skip_route(id);
+	ep_id_end(id);
+	return ret;
 }
 
 /*
@@ -112,20 +196,14 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src, const struct sockaddr 
 {
 	int ret;
 
-	WRITE_ONCE(id->sync, true);
+	id->route_timeout_ms = route_timeout_ms;
+	WRITE_ONCE(id->sync, ep_id_sync_event);
 	ret = ep_id_begin(id);
 	if (ret)
 		return ret;
 	ret = ep_id_sync_end(id, ep_id_resolve_addr(id, src, dst, addr_timeout_ms));
-	if (ret)
-		return ret;
-	reinit_completion(&id->done);
-	ret = ep_id_begin_bound(id);
-	if (ret)
-		return ret;
-	if (id->ops->may_route)
-		ret = id->ops->may_route(id);
-	ret = ep_id_sync_end(id, ret ?: ep_id_resolve_route(id, route_timeout_ms));
+	if (!ret && !id->routed)
+		ret = ep_id_sync_route(id);
 	if (ret)
 		return ret;
 
@@ -134,7 +212,7 @@ int ep_id_resolve(struct ep_id *id, struct sockaddr *src, const struct sockaddr 
 	if (ret)
 		return ret;
 	scoped_guard(ep_id_handler, id->cm_id) {
-		WRITE_ONCE(id->sync, false);
+		WRITE_ONCE(id->sync, NULL);
 		ret = id->status;
 	}
 	ep_id_end(id);

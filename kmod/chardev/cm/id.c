@@ -238,6 +238,13 @@ static int uep_id_may_route(struct ep_id *eid)
 	return uep_id_check_access(id) ?: uep_id_check_peer(id);
 }
 
+static bool uep_id_may_route_unasked(struct ep_id *eid)
+{
+	const struct uep_id *id = container_of(eid, struct uep_id, id);
+
+	return !uep_restrictions(id->obj.session) && uep_access_is_open();
+}
+
 /* Only requests and responses carry it, under any event type. */
 static void uep_id_set_ece(struct uep_id *id, const struct rdma_cm_event *event)
 {
@@ -368,6 +375,7 @@ static const struct ep_id_ops uep_id_ops = {
 	.request = uep_id_request,
 	.event = uep_id_event,
 	.may_route = uep_id_may_route,
+	.may_route_unasked = uep_id_may_route_unasked,
 	.get_qp = uep_id_get_qp,
 	.put_qp = uep_id_put_qp,
 	.get_mcast = uep_id_get_mcast,

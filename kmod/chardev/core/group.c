@@ -309,7 +309,7 @@ static bool uep_access_names(const struct uep_access_rule *r, const struct ib_de
 }
 
 /* Does no rule close devices? Then no cgroup is looked up. */
-static bool uep_access_is_open(void)
+bool uep_access_is_open(void)
 {
 	const struct uep_rules *rules;
 	bool open;

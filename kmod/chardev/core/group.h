@@ -51,6 +51,7 @@ size_t uep_group_path(const struct uep_group *g, char *path);
 u64 uep_group_users(const struct uep_group *g);
 const struct uep_group *uep_group_memlock(const struct uep_group *g);
 bool uep_group_skips_rlimit(const struct uep_group *g);
+bool uep_access_is_open(void);
 int uep_dev_check_access(const struct ib_device *ibdev);
 bool uep_dev_allows(const struct ib_device *ibdev, const struct cred *cred,
 		    const struct uep_group *g);
