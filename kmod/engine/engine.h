@@ -399,42 +399,42 @@ struct ep_id {
 	const struct ep_id_ops *ops;
 	u64 owner;			/* for traces: number of a session, or 0 */
 	u32 number;			/* ... and of the id; both set before cm_id */
-	struct mutex lock;		/* calls of rdma_cm; closed */
-	struct rdma_cm_id *cm_id;	/* under lock while not closed, and in handlers; set once */
-	bool closed;			/* destroyed, or being so, also with the device */
+	bool closed;			/* destroyed, or being so, also with the device (lock) */
 	bool destroying;		/* no call begins (lock) */
-	struct work_struct close_work;	/* destroys cm_id after the device's removal */
-	struct work_struct work;	/* does what would make a handler wait (ep_wq) */
-	bool no_work;			/* handlers queue it no more (handler) */
-	int fail_qp;			/* its QP, an XRC target, is to move to ERR (xchg) */
-	struct ep_response *response;	/* the peer's, to be confirmed (handler) */
-	bool resolving;			/* rdma_cm looks for an address (handler; set under lock) */
-	struct ep_dev *route_dev;	/* set with the first route (a reference) */
-	bool routing;			/* rdma_cm looks for a route (handler) */
-	bool removed;			/* rdma_cm has reported the removal (handler) */
-	wait_queue_head_t route_wait;	/* woken when routing ends, or removed is set */
-	spinlock_t link_lock;		/* qp, mcasts, nr_mcasts, joined */
-	struct ep_qp *qp;		/* the id's own (a reference), maybe destroyed by now */
-	struct list_head mcasts;	/* groups; no references, memberships leave first */
-	u32 nr_mcasts;
-	struct list_head joined;	/* those whose QP is to be attached (references) */
-	u32 mcast_key;			/* last ep_mcast.key */
-	bool failed;			/* connecting failed here: no more events (handler) */
-	bool has_conn;			/* there is, or was, a connection to disconnect (lock) */
-	u32 conn_qpn;			/* number of the QP in the connection (set under lock) */
 	bool listening;			/* (lock) */
 	bool request;			/* one that has not been accepted (lock) */
+	struct mutex lock;		/* calls of rdma_cm; closed */
+	struct rdma_cm_id *cm_id;	/* under lock while not closed, and in handlers; set once */
+	struct work_struct close_work;	/* destroys cm_id after the device's removal */
+	struct work_struct work;	/* does what would make a handler wait (ep_wq) */
+	struct ep_response *response;	/* the peer's, to be confirmed (handler) */
+	int fail_qp;			/* its QP, an XRC target, is to move to ERR (xchg) */
+	u32 conn_qpn;			/* number of the QP in the connection (set under lock) */
+	bool has_conn;			/* there is, or was, a connection to disconnect (lock) */
+	bool no_work;			/* handlers queue it no more (handler) */
+	bool resolving;			/* rdma_cm looks for an address (handler; set under lock) */
+	bool routing;			/* rdma_cm looks for a route (handler) */
+	bool removed;			/* rdma_cm has reported the removal (handler) */
+	bool failed;			/* connecting failed here: no more events (handler) */
 	bool responded;			/* the owner is to complete the connection (handler) */
 	bool unconfirmed;		/* accepted; the peer has not confirmed (handler) */
 	bool announced;			/* ... but the owner has an ESTABLISHED (handler) */
 	bool disconnecting;		/* ... and has disconnected (handler) */
-	atomic_t backlog;		/* requests that may still be queued */
 	bool routed;			/* ep_id_resolve(): the handler resolves the route */
 	u32 route_timeout_ms;		/* ... its argument */
 	/* ... gets events (handler). NULL: they are the owner's. False: this one is, too */
 	bool (*sync)(struct ep_id *id, const struct rdma_cm_event *event);
 	struct completion done;		/* ... completed by these */
 	int status;			/* ... the latest one's */
+	atomic_t backlog;		/* requests that may still be queued */
+	struct ep_dev *route_dev;	/* set with the first route (a reference) */
+	wait_queue_head_t route_wait;	/* woken when routing ends, or removed is set */
+	spinlock_t link_lock;		/* qp, mcasts, nr_mcasts, joined */
+	u32 nr_mcasts;
+	struct ep_qp *qp;		/* the id's own (a reference), maybe destroyed by now */
+	struct list_head mcasts;	/* groups; no references, memberships leave first */
+	struct list_head joined;	/* those whose QP is to be attached (references) */
+	u32 mcast_key;			/* last ep_mcast.key */
 };
 
 int ep_id_init_engine(void);

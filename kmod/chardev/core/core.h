@@ -284,6 +284,7 @@ struct uep_obj_type {
 /* Base of the structures of objects, their first member */
 struct uep_obj {
 	struct kref ref;
+	int nr_uses;			/* number of @uses */
 	struct rcu_head rcu;		/* delays the free */
 	const struct uep_obj_type *type;
 	struct uep_session *session;	/* holds a reference */
@@ -299,7 +300,6 @@ struct uep_obj {
 	 * holds references until it is freed. The first is its PD, context or domain
 	 */
 	struct uep_obj *uses[UEP_MAX_USES];
-	int nr_uses;			/* number of @uses */
 };
 
 void *uep_obj_alloc(struct uep_session *s, const struct uep_obj_type *type, size_t size,
