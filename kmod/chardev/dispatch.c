@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The table of commands, and their execution. */
 #include <linux/nospec.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "../compat.h"
@@ -29,11 +28,15 @@ struct uep_cmd_op {
 	bool unowned;			/* works on a session without an owner */
 };
 
+/* Of a structure: it is on the stack */
+#define UEP_CMD_MAX_SIZE	896
+
 #define UEP_CMD(_cmd, _fn, _struct, _last, _flags, ...)			\
 	[RDMA_EP_CMD_##_cmd] = {					\
 		.fn = _fn,						\
 		.name = #_cmd,						\
-		.size = sizeof(struct _struct),				\
+		.size = sizeof(struct _struct) +			\
+			BUILD_BUG_ON_ZERO(sizeof(struct _struct) > UEP_CMD_MAX_SIZE), \
 		.min_size = offsetofend(struct _struct, _last),		\
 		.flags = _flags,					\
 		__VA_ARGS__						\
@@ -135,9 +138,7 @@ static const struct uep_cmd_op uep_cmd_ops[] = {
 	UEP_CMD(ADOPT, uep_adopt, rdma_ep_cmd_adopt, reserved, RDMA_EP_KEEP, .unowned = true),
 };
 
-/* Structures up to this size need no allocation. */
-#define UEP_CMD_STACK_SIZE	64
-/* Those of the data path */
+/* Structures of the data path */
 #define UEP_CMD_SHORT_SIZE	sizeof(struct rdma_ep_cmd_post)
 
 static_assert(sizeof(struct rdma_ep_cmd_poll_cq) == UEP_CMD_SHORT_SIZE);
@@ -203,8 +204,10 @@ static int uep_refuse(struct uep_session *s, const struct uep_cmd_op *op,
 	return ret;
 }
 
-static int uep_cmd_execute(struct file *file, struct uep_session *s, const struct uep_cmd_op *op,
-			   void *arg, void __user *uarg, u32 usize)
+/* Not inlined: with the caller's frame it would exceed what 32-bit kernels warn of. */
+static noinline int uep_cmd_execute(struct file *file, struct uep_session *s,
+				    const struct uep_cmd_op *op, void *arg,
+				    void __user *uarg, u32 usize)
 {
 	struct uep_cmd cmd __uninitialized;
 	struct uep_cmd_hdr *hdr = arg;
@@ -253,21 +256,11 @@ static int uep_cmd_execute(struct file *file, struct uep_session *s, const struc
 static int uep_cmd_call(struct file *file, struct uep_session *s, const struct uep_cmd_op *op,
 			void __user *uarg, u32 usize)
 {
-	u64 stack[UEP_CMD_STACK_SIZE / sizeof(u64)] __uninitialized;
-	void *buf = stack;
-	int ret;
+	u64 arg[UEP_CMD_MAX_SIZE / sizeof(u64)] __uninitialized;
 
 	if (usize < op->min_size)
 		return uep_refuse(s, op, "arguments", -EINVAL);
-	if (op->size > sizeof(stack)) {
-		buf = kmalloc(op->size, GFP_KERNEL_ACCOUNT);
-		if (!buf)
-			return uep_refuse(s, op, "arguments", -ENOMEM);
-	}
-	ret = uep_cmd_execute(file, s, op, buf, uarg, usize);
-	if (buf != stack)
-		kfree(buf);
-	return ret;
+	return uep_cmd_execute(file, s, op, arg, uarg, usize);
 }
 
 long uep_ioctl(struct file *file, unsigned int nr, unsigned long arg)
