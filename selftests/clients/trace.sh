@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Trace events: those of connections, posts and refusals agree with the operations of programs;
-# the kernel records none while they are disabled. Then the reports that rdma-ep-trace(1) makes of them.
+# the kernel records none while they are disabled. The kernel's own events show no activity of an idle
+# connection. Then the reports that rdma-ep-trace(1) makes of them.
 
 # shellcheck source=selftests/clients/common.sh
 . "$(dirname "$0")/common.sh"
@@ -322,6 +323,64 @@ sed -i 's/session=[0-9]*/session=N/' "$WORK/trace"
 expect "refusals" "$(< "$WORK/trace")" \
 "refuse session=N cmd=QUERY stage=arguments ret=-22
 refuse session=N cmd=QUERY stage=results ret=-14"
+end
+
+# ---- idle connections
+
+# The kernel's events of activity: of the module's functions, and of the threads that "filter" names
+ACTIVITY="workqueue/workqueue_execute_start timer/timer_expire_entry timer/hrtimer_expire_entry
+sched/sched_wakeup"
+
+# activity EVENT: prints those of the module and of the threads
+activity()
+{
+	grep -E " $1: (.*function[= ][^ ]+ \[rdma_ep\]|comm=)" "$TRACING/trace"
+}
+
+# True if each thread of the program waits
+asleep()
+{
+	! cut -d ' ' -f 3 "/proc/${pids[$1]}/task/"*/stat | grep -qv S
+}
+
+# idle_pair NAME STOPPED: the program waits for a message of the other one, which is stopped
+idle_pair()
+{
+	local event filter threads args=(-a "$RDMA_ADDR" -p "$PORT" -S 1000)
+	server ours rping -s "${args[@]}"
+	start ours client rping -c -v "${args[@]}"
+	wait_for 20 grep -q 'ping data' "$WORK/client.out" || problem "no ping"
+	kill -STOP "${pids[$2]}"
+	# Acknowledgements may follow the last message.
+	nap 1
+	wait_for 20 asleep "$1" || problem "the threads do not wait"
+	threads=("/proc/${pids[$1]}/task/"*)
+	filter=$(printf ' || pid == %s' "${threads[@]##*/}")
+	echo "${filter# || }" > "$TRACING/events/sched/sched_wakeup/filter" ||
+		problem "no filter '$filter'"
+	echo > "$TRACING/trace"
+	for event in $ACTIVITY; do
+		echo 1 > "$TRACING/events/$event/enable" || problem "can not enable $event"
+	done
+	nap 2
+	activity '[a-z_]+' > "$WORK/activity"
+	[[ ! -s $WORK/activity ]] || problem "while it is idle: $(head -n 1 "$WORK/activity")"
+	# The same events show that it goes on.
+	kill -CONT "${pids[$2]}"
+	wait_for 20 activity sched_wakeup > /dev/null || problem "the threads do not wake"
+	kill -KILL "${pids[client]}"
+	finish client
+	finish server
+	activity workqueue_execute_start > /dev/null || problem "the connection ends without work"
+	tracing 0
+}
+
+begin "an idle server wakes no thread"
+idle_pair server client
+end
+
+begin "an idle client wakes no thread"
+idle_pair client server
 end
 
 # ---- rdma-ep-trace
