@@ -144,7 +144,7 @@ void bench_ping_beside(void)
 	atomic_store(&shared->start, 1);
 	bytes = shared->messages[0];
 	start = bench_now();
-	bench_ping("ping_beside", "7119", false, bench_times(200, 20));
+	bench_ping("ping_beside", "7119", false, bench_times(2000, 20));
 	bytes = (shared->messages[0] - bytes) * 65536;
 	bench_value("beside_ping", "mb", bytes * 1000. / (bench_now() - start));
 	atomic_store(&shared->end, 0);
