@@ -75,8 +75,9 @@ static bool ep_rxe_is_peer(struct ep_qp *peer, struct ep_qp *qp)
 #define EP_RXE_ACK_TIME_MAX	(HZ / 5)
 /* After a wait beyond EP_RXE_ACK_TIME no wait is longer than that, for so many times its time. */
 #define EP_RXE_HASTE		4
-/* Interval of the looks, us */
-#define EP_RXE_ACK_LOOK		50
+/* Intervals of the looks, us: the first, as a work item takes a few, doubles up to the last. */
+#define EP_RXE_ACK_LOOK		10
+#define EP_RXE_ACK_LOOK_MAX	640
 /* Of more running workers, or among more processes, the wait does not look at each. */
 #define EP_RXE_WORKERS		32
 #define EP_RXE_PROCESSES	4096
@@ -130,14 +131,18 @@ static void ep_rxe_wait_acks(void)
 	bool hasty = time_before(begin, READ_ONCE(hasty_until));
 	unsigned long end = begin + (hasty ? EP_RXE_ACK_TIME : EP_RXE_ACK_TIME_MAX);
 	struct ep_rxe_worker workers[EP_RXE_WORKERS];
+	u32 us = EP_RXE_ACK_LOOK;
 	bool all;
 	u32 i, nr = ep_rxe_running_workers(workers, &all);
 
 	if (!all || !EP_COMPAT_QP_ONLY_WORK_ITEMS)
 		schedule_timeout_uninterruptible(EP_RXE_ACK_TIME);
 	for (i = 0; i < nr; i++) {
-		while (ep_rxe_worker_runs(&workers[i]) && time_before(jiffies, end))
-			usleep_range(EP_RXE_ACK_LOOK, 2 * EP_RXE_ACK_LOOK);
+		while (ep_rxe_worker_runs(&workers[i]) && time_before(jiffies, end)) {
+			usleep_range(us, 2 * us);
+			if (us < EP_RXE_ACK_LOOK_MAX)
+				us *= 2;
+		}
 		put_task_struct(workers[i].task);
 	}
 	/* schedule_timeout() takes one tick more. */
