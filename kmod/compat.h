@@ -80,6 +80,19 @@ static inline struct net_device *ep_compat_port_netdev(struct ib_device *ibdev, 
 #endif
 #endif
 
+/*
+ * Lets the task run that is to run before the current one returns to user space. With lazy
+ * preemption cond_resched() does nothing.
+ */
+static inline void ep_compat_resched(void)
+{
+#ifdef TIF_NEED_RESCHED_LAZY
+	if (test_thread_flag(TIF_NEED_RESCHED_LAZY))
+		schedule();
+#endif
+	cond_resched();
+}
+
 /* For an area that is being mapped */
 static inline void ep_compat_vm_flags(struct vm_area_struct *vma,
 				      unsigned long set, unsigned long clear)

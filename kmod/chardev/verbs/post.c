@@ -277,6 +277,9 @@ static int uep_post_list(struct uep_session *s, struct rdma_ep_cmd_post *arg,
 	if (q.srq)
 		uep_recv_ring_open(q.srq);
 	trace_rdma_ep_post(obj, arg, uep_post_opcode(&buf, send), q.bytes, ret);
+	/* A driver's worker that the post has woken runs before the user does: it may complete. */
+	if (send)
+		ep_compat_resched();
 	/* The user polls next. */
 	if (q.qp)
 		uep_cq_reap(q.qp->send_cq);
