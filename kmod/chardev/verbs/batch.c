@@ -32,14 +32,10 @@ int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_
 	if (total > q->pd->obj.dev->max_recv_sz)
 		return -EINVAL;
 	b->wr_id[b->nr] = u->wr_id;
+	b->bytes[b->nr] = total;
 	wr->sg_list = sge;
 	wr->num_sge = n;
 	return 0;
-}
-
-bool uep_is_signalled(const struct uep_qp *qp, const struct ib_send_wr *wr)
-{
-	return qp->qp.sq_sig_all || (wr->send_flags & IB_SEND_SIGNALED);
 }
 
 static bool uep_batch_push(struct uep_post_queue *q, struct uep_post_batch *b, u32 n)
@@ -69,27 +65,17 @@ static int uep_batch_post_hw(struct uep_post_queue *q, const union uep_wr *wr,
 	return ib_post_recv(q->qp->qp.ibqp, &wr->recv, bad_recv);
 }
 
-u64 uep_wr_bytes(const struct ib_recv_wr *wr)
-{
-	u64 bytes = 0;
-	int i;
-
-	for (i = 0; i < wr->num_sge; i++)
-		bytes += wr->sg_list[i].length;
-	return bytes;
-}
-
 /* With wq->lock. */
-static void uep_post_count(struct uep_post_queue *q, const union uep_wr *wr)
+static void uep_post_count(struct uep_post_queue *q, const union uep_wr *wr, u64 bytes)
 {
-	u64 bytes = uep_wr_bytes(&wr->recv);
+	struct uep_wq *wq = q->wq;
 
-	q->wq->traffic.posted++;
-	q->wq->traffic.bytes += bytes;
+	wq->traffic.posted++;
+	wq->traffic.bytes += bytes;
 	q->bytes += bytes;
 	if (q->send && wr->wr.opcode == IB_WR_RDMA_READ) {
-		q->wq->reads.posted++;
-		q->wq->reads.bytes += bytes;
+		wq->reads.posted++;
+		wq->reads.bytes += bytes;
 	}
 }
 
@@ -131,7 +117,7 @@ static u32 uep_batch_post_locked(struct uep_post_queue *q, struct uep_post_batch
 	for (i = n; i > good; i--)
 		uep_wq_pop(wq, b->wr[i - 1].recv.wr_id);
 	for (i = first; i < good; i++)
-		uep_post_count(q, &b->wr[i]);
+		uep_post_count(q, &b->wr[i], b->bytes[i]);
 	if (b->ends_piece && good == b->nr)
 		WRITE_ONCE(qp->pace.cookie, b->wr[good - 1].recv.wr_id);
 	return good - first;

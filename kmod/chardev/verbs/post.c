@@ -77,7 +77,7 @@ static bool uep_batch_ends_piece(struct uep_post_queue *q, const struct uep_post
 {
 	if (likely(!q->piece) || b->wr[b->nr - 1].wr.opcode == IB_WR_RDMA_READ)
 		return false;
-	q->in_piece += uep_wr_bytes(&b->wr[b->nr - 1].recv);
+	q->in_piece += b->bytes[b->nr - 1];
 	return q->in_piece >= q->piece;
 }
 

@@ -28,9 +28,43 @@ int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg);
 int uep_post_load(struct uep_post_buf *buf, u32 from);
 bool uep_post_cuts_next(const struct uep_post_buf *buf);
 void uep_post_free(struct uep_post_buf *buf);
-void *uep_post_next(struct uep_post_buf *buf, u64 len);
-int uep_post_sges(struct uep_pd *pd, struct uep_post_buf *buf, struct ib_sge *sge, u32 num,
-		  bool write, u64 *total);
+
+/* The next @len bytes, which the caller may change, or NULL if there are fewer. */
+static inline void *uep_post_next(struct uep_post_buf *buf, u64 len)
+{
+	void *ret = buf->data + buf->pos;
+
+	if (len > buf->len - buf->pos)
+		return NULL;
+	buf->pos += len;
+	return ret;
+}
+
+/*
+ * Checks entries and drops empty ones, as some hardware takes a length of 0 for 2^31. Returns
+ * how many are left. The entries behind these become empty, so a second call returns the same.
+ */
+static inline int uep_post_sges(struct uep_pd *pd, struct uep_post_buf *buf, struct ib_sge *sge,
+				u32 num, bool write, u64 *total)
+{
+	u64 bytes = 0;
+	u32 i, left = 0;
+
+	for (i = 0; i < num; i++) {
+		if (!sge[i].length)
+			continue;
+		if (!uep_mr_check(pd, &buf->mr, &sge[i], write))
+			return -EINVAL;
+		bytes += sge[i].length;
+		if (left < i)
+			sge[left] = sge[i];
+		left++;
+	}
+	for (i = left; i < num; i++)
+		sge[i].length = 0;
+	*total = bytes;
+	return left;
+}
 
 union uep_wr {
 	struct ib_recv_wr recv;
@@ -49,6 +83,7 @@ struct uep_post_batch {
 	struct ib_sge sge[UEP_POST_BATCH][2];	/* of sends: the module's own */
 	struct uep_ah *ah[UEP_POST_BATCH];	/* of sends (references) */
 	u64 wr_id[UEP_POST_BATCH];
+	u64 bytes[UEP_POST_BATCH];
 };
 
 /* A QP's send or receive queue, or a shared one, for posting */
@@ -89,9 +124,12 @@ static inline bool uep_post_is_cut(const struct uep_post_buf *buf)
 	return unlikely(uep_post_is_part(buf)) && uep_post_cuts_next(buf);
 }
 
+static inline bool uep_is_signalled(const struct uep_qp *qp, const struct ib_send_wr *wr)
+{
+	return qp->qp.sq_sig_all || (wr->send_flags & IB_SEND_SIGNALED);
+}
+
 int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_post_batch *b);
-bool uep_is_signalled(const struct uep_qp *qp, const struct ib_send_wr *wr);
-u64 uep_wr_bytes(const struct ib_recv_wr *wr);
 u32 uep_batch_post(struct uep_post_queue *q, struct uep_post_batch *b, u32 first, int *err);
 
 u32 uep_pace_begin(struct uep_qp *qp);

@@ -74,37 +74,3 @@ bool uep_post_cuts_next(const struct uep_post_buf *buf)
 	       left - sizeof(*u) < (u64)u->num_sge * sizeof(struct ib_sge) +
 				   ALIGN((u64)u->inline_len, 8);
 }
-
-/* The next @len bytes, which the caller may change, or NULL if there are fewer. */
-void *uep_post_next(struct uep_post_buf *buf, u64 len)
-{
-	void *ret = buf->data + buf->pos;
-
-	if (len > buf->len - buf->pos)
-		return NULL;
-	buf->pos += len;
-	return ret;
-}
-
-/*
- * Checks entries and drops empty ones, as some hardware takes a length of 0 for 2^31. Returns
- * how many are left. The entries behind these become empty, so a second call returns the same.
- */
-int uep_post_sges(struct uep_pd *pd, struct uep_post_buf *buf, struct ib_sge *sge, u32 num,
-		  bool write, u64 *total)
-{
-	u32 i, left = 0;
-
-	*total = 0;
-	for (i = 0; i < num; i++) {
-		if (!sge[i].length)
-			continue;
-		if (!uep_mr_check(pd, &buf->mr, &sge[i], write))
-			return -EINVAL;
-		*total += sge[i].length;
-		sge[left++] = sge[i];
-	}
-	for (i = left; i < num; i++)
-		sge[i].length = 0;
-	return left;
-}

@@ -50,13 +50,15 @@ static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
 	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ? -EOPNOTSUPP : -EINVAL);
 }
 
-/* The data of one send: entries, or inline bytes. @sge: two entries of the module's own */
+/*
+ * The data of one send: entries, or inline bytes, *@total of them. @sge: two entries of the
+ * module's own
+ */
 static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
-			 const struct rdma_ep_send_wr *u,
-			 struct uep_post_buf *buf, struct ib_send_wr *wr, struct ib_sge *sge)
+			 const struct rdma_ep_send_wr *u, struct uep_post_buf *buf,
+			 struct ib_send_wr *wr, struct ib_sge *sge, u64 *total)
 {
 	u32 max_sge = qp->qp.cap.max_send_sge;
-	u64 total;
 	void *data;
 	int n;
 
@@ -66,6 +68,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 		data = uep_post_next(buf, ALIGN((u64)u->inline_len, 8));
 		if (!data)
 			return -EINVAL;
+		*total = u->inline_len;
 		/* Inline sends of no bytes can block the queue of a driver. */
 		if (!u->inline_len) {
 			wr->send_flags &= ~IB_SEND_INLINE;
@@ -84,10 +87,10 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 	data = uep_post_next(buf, (u64)u->num_sge * sizeof(struct ib_sge));
 	if (!data)
 		return -EINVAL;
-	n = uep_post_sges(qp->pd, buf, data, u->num_sge, op->sink, &total);
+	n = uep_post_sges(qp->pd, buf, data, u->num_sge, op->sink, total);
 	if (n < 0)
 		return n;
-	if (total > qp->max_msg_size || (op->atomic && total < 8))
+	if (*total > qp->max_msg_size || (op->atomic && *total < 8))
 		return -EINVAL;
 	/* On iWARP a READ names exactly one sink, even for no bytes. */
 	if (qp->iwarp && op->sink && !n) {
@@ -182,7 +185,7 @@ int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_ba
 	}
 	b->wr_id[b->nr] = u->wr_id;
 	/* Last, as it reads the buffer behind the record. */
-	ret = uep_send_data(qp, op, u, buf, &k->wr, b->sge[b->nr]);
+	ret = uep_send_data(qp, op, u, buf, &k->wr, b->sge[b->nr], &b->bytes[b->nr]);
 	if (!ret && qp->prepare_send)
 		ret = qp->prepare_send(&qp->qp, &k->wr, u->send_flags, b->sge[b->nr]);
 	if (!ret && qp->qp.type == IB_QPT_UD)

@@ -89,8 +89,27 @@ struct uep_mr_range {
 	int gen;
 };
 
-bool uep_mr_check(struct uep_pd *pd, struct uep_mr_range *last, const struct ib_sge *sge,
-		  bool write);
+void uep_mr_find(struct uep_pd *pd, struct uep_mr_range *range, u32 lkey);
+
+/*
+ * Is the whole entry inside a region of this PD, which may be written if @write? The only way
+ * for an lkey to a driver, where the same number could be a key of kernel memory. @last: for
+ * the entries of one call, which often name the same region. @sge is not empty
+ */
+static inline bool uep_mr_check(struct uep_pd *pd, struct uep_mr_range *last,
+				const struct ib_sge *sge, bool write)
+{
+	u64 offset;
+
+	/* An empty range is that of no key, or of one that does not exist. */
+	if (!last->length || last->lkey != sge->lkey || last->gen != atomic_read(&pd->mr_gen))
+		uep_mr_find(pd, last, sge->lkey);
+	offset = sge->addr - last->iova;
+	return sge->addr >= last->iova && offset <= last->length &&
+	       sge->length <= last->length - offset &&
+	       (!write || (last->access & IB_ACCESS_LOCAL_WRITE));
+}
+
 uep_cmd_fn uep_reg_mr, uep_rereg_mr;
 
 /* Address handles (ah.c) */
