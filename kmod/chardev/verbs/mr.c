@@ -11,7 +11,7 @@
 /* A region has left pd->mrs. Ordered before changes of the region and of the device's. */
 static void uep_mr_forget(struct uep_pd *pd)
 {
-	atomic_inc_return(&pd->mr_gen);
+	atomic64_inc_return(&pd->mr_gen);
 }
 
 static void uep_mr_destroy_hw(struct ep_res *res)

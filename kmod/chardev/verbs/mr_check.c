@@ -9,7 +9,7 @@ void uep_mr_find(struct uep_pd *pd, struct uep_mr_range *range, u32 lkey)
 
 	range->lkey = lkey;
 	do {
-		range->gen = atomic_read_acquire(&pd->mr_gen);
+		range->gen = atomic64_read_acquire(&pd->mr_gen);
 		range->length = 0;
 		rcu_read_lock();
 		mr = xa_load(&pd->mrs, lkey);
@@ -20,5 +20,5 @@ void uep_mr_find(struct uep_pd *pd, struct uep_mr_range *range, u32 lkey)
 		}
 		rcu_read_unlock();
 		smp_rmb(); /* the region before the generation: uep_mr_forget() */
-	} while (mr && atomic_read(&pd->mr_gen) != range->gen);
+	} while (mr && atomic64_read(&pd->mr_gen) != range->gen);
 }

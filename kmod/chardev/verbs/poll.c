@@ -69,7 +69,7 @@ static bool uep_wc_to_user(struct uep_cq *cq, struct uep_wq **locked, struct rdm
 	const struct uep_qp *qp;
 
 	memset(dst, 0, sizeof(*dst));
-	if (!uep_wq_complete(cq->obj.session, locked, src, &dst->wr_id, &dst->qp_num))
+	if (!uep_wq_complete(cq->obj.session, &cq->last, locked, src, &dst->wr_id, &dst->qp_num))
 		return false;
 	if (!dst->qp_num) {
 		qp = xa_load(&cq->qps, uep_qp_hw_key(src->qp));

@@ -272,8 +272,11 @@ static int uep_post_list(struct uep_session *s, struct rdma_ep_cmd_post *arg,
 	if (!uep_post_queue_init(&q, obj, send))
 		goto out;
 	ret = q.srq ? uep_recv_ring_close(q.srq) : 0;
-	if (!ret)
+	if (!ret) {
+		uep_post_begin_checks(&buf, q.wq);
 		ret = uep_post_all(&q, arg, &buf);
+		uep_post_end_checks(&buf, q.wq);
+	}
 	if (q.srq)
 		uep_recv_ring_open(q.srq);
 	trace_rdma_ep_post(obj, arg, uep_post_opcode(&buf, send), q.bytes, ret);

@@ -20,7 +20,8 @@ struct uep_post_buf {
 	u64 user;			/* the user's buffer */
 	u32 user_len;
 	u32 from;			/* data begins here, in the user's buffer */
-	struct uep_mr_range mr;		/* of the latest entry */
+	struct uep_mr_range *mr;	/* of the latest entry: the queue's or @own */
+	struct uep_mr_range own;
 	u64 stack[UEP_POST_STACK / sizeof(u64)];
 };
 
@@ -53,7 +54,7 @@ static inline int uep_post_sges(struct uep_pd *pd, struct uep_post_buf *buf, str
 	for (i = 0; i < num; i++) {
 		if (!sge[i].length)
 			continue;
-		if (!uep_mr_check(pd, &buf->mr, &sge[i], write))
+		if (!uep_mr_check(pd, buf->mr, &sge[i], write))
 			return -EINVAL;
 		bytes += sge[i].length;
 		if (left < i)
@@ -110,6 +111,22 @@ static inline void uep_batch_init(struct uep_post_batch *b)
 	b->nr = 0;
 	b->ends_piece = false;
 	b->signal_last = false;
+}
+
+/* Around the checks of entries: the queue remembers a region, for one task at a time. */
+static inline void uep_post_begin_checks(struct uep_post_buf *buf, struct uep_wq *wq)
+{
+	buf->mr = &wq->mr;
+	if (unlikely(atomic_xchg_acquire(&wq->mr_used, 1))) {
+		buf->own = (struct uep_mr_range) {};
+		buf->mr = &buf->own;
+	}
+}
+
+static inline void uep_post_end_checks(struct uep_post_buf *buf, struct uep_wq *wq)
+{
+	if (buf->mr == &wq->mr)
+		atomic_set_release(&wq->mr_used, 0);
 }
 
 /* Does data end before the user's buffer? */

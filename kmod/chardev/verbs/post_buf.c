@@ -30,7 +30,6 @@ int uep_post_load(struct uep_post_buf *buf, u32 from)
 	buf->from = from;
 	buf->len = min(buf->user_len - from, UEP_MAX_POST_BYTES);
 	buf->pos = 0;
-	buf->mr = (struct uep_mr_range) {};
 	return copy_from_user(buf->data, u64_to_user_ptr(buf->user + from), buf->len) ?
 	       -EFAULT : 0;
 }

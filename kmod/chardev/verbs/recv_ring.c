@@ -84,8 +84,10 @@ static u32 uep_recv_ring_batch(struct uep_srq *srq, u32 nr, int *err)
 		copy[i] = mem->recv->recv[(mem->head + i) % RDMA_EP_RING_ENTRIES];
 	barrier(); /* from here on only the copy counts */
 	buf.data = (u8 *)buf.stack;
-	buf.mr = (struct uep_mr_range) {};
-	return uep_recv_ring_post(&q, &buf, nr, err);
+	uep_post_begin_checks(&buf, q.wq);
+	nr = uep_recv_ring_post(&q, &buf, nr, err);
+	uep_post_end_checks(&buf, q.wq);
+	return nr;
 }
 
 /* Receives in the ring, with lock; more than RDMA_EP_RING_ENTRIES: the user's tail is wrong */

@@ -51,7 +51,7 @@ struct uep_pd {
 	struct ep_pd pd;
 	struct xarray mrs;		/* MRs by lkey: RCU, for entries that are posted */
 	struct xarray recv_rings;	/* SRQs by the index of their ring: RCU */
-	atomic_t mr_gen;		/* changes after a region has left mrs (uep_mr_range) */
+	atomic64_t mr_gen;		/* grows after a region has left mrs (uep_mr_range) */
 	atomic_t nr_deregs;		/* MRs that are being deregistered */
 };
 
@@ -77,7 +77,7 @@ struct uep_mr {
 };
 
 /*
- * The region of an earlier entry of the same call, copied. It is the region of @lkey while
+ * The region of an earlier entry of the same queue, copied. It is the region of @lkey while
  * uep_pd.mr_gen is @gen: both ends of a region's life, and its changes, take it out of
  * uep_pd.mrs, increment mr_gen, and only then touch it. All zero: none.
  */
@@ -86,7 +86,7 @@ struct uep_mr_range {
 	u64 length;
 	u32 lkey;
 	u32 access;
-	int gen;
+	s64 gen;
 };
 
 void uep_mr_find(struct uep_pd *pd, struct uep_mr_range *range, u32 lkey);
@@ -94,7 +94,7 @@ void uep_mr_find(struct uep_pd *pd, struct uep_mr_range *range, u32 lkey);
 /*
  * Is the whole entry inside a region of this PD, which may be written if @write? The only way
  * for an lkey to a driver, where the same number could be a key of kernel memory. @last: for
- * the entries of one call, which often name the same region. @sge is not empty
+ * the entries of one queue, which often name the same region. @sge is not empty
  */
 static inline bool uep_mr_check(struct uep_pd *pd, struct uep_mr_range *last,
 				const struct ib_sge *sge, bool write)
@@ -102,7 +102,7 @@ static inline bool uep_mr_check(struct uep_pd *pd, struct uep_mr_range *last,
 	u64 offset;
 
 	/* An empty range is that of no key, or of one that does not exist. */
-	if (!last->length || last->lkey != sge->lkey || last->gen != atomic_read(&pd->mr_gen))
+	if (!last->length || last->lkey != sge->lkey || last->gen != atomic64_read(&pd->mr_gen))
 		uep_mr_find(pd, last, sge->lkey);
 	offset = sge->addr - last->iova;
 	return sge->addr >= last->iova && offset <= last->length &&
@@ -193,6 +193,14 @@ struct uep_wq {
 	u32 qp_num;			/* 0: shared receive queue */
 	struct ep_xrcd *xrcd;		/* XRC SRQ: domain of the QPs that receive from it */
 	struct uep_slot *slots;		/* NULL until the first post */
+	struct uep_mr_range mr;		/* of the latest posted entry (mr_used) */
+	atomic_t mr_used;		/* 1: by a post, which may change it */
+};
+
+/* The queue of an earlier completion, which exists while the number of freed queues is @freed. */
+struct uep_wq_last {
+	struct uep_wq *wq;		/* or NULL */
+	s64 freed;
 };
 
 int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size, bool ordered);
@@ -208,8 +216,8 @@ bool uep_wq_is_posted(struct uep_wq *wq, u64 cookie);
 u32 uep_wq_level(const struct uep_wq *wq, u32 *free);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
-bool uep_wq_complete(const struct uep_session *session, struct uep_wq **locked,
-		     const struct ib_wc *wc, u64 *wr_id, u32 *qp_num);
+bool uep_wq_complete(const struct uep_session *session, struct uep_wq_last *last,
+		     struct uep_wq **locked, const struct ib_wc *wc, u64 *wr_id, u32 *qp_num);
 void uep_wq_complete_end(struct uep_wq *locked);
 void uep_wq_cleanup(void);
 
@@ -264,6 +272,7 @@ struct uep_cq {
 	u32 nr_buf;			/* held ones */
 	struct rdma_ep_wc few[UEP_POLL_BATCH];
 	u64 nr_polled;			/* completions for the user until now */
+	struct uep_wq_last last;	/* queue of the latest one */
 	struct uep_traffic received;	/* of these messages of peers */
 	bool dead;			/* hw is destroyed, or not this CQ's any more */
 	u32 notify;			/* the user requests an event (u32: for xchg()) */

@@ -21,6 +21,9 @@ static_assert(4 * UEP_MAX_WR <= 1U << UEP_SLOT_BITS);
 static DEFINE_XARRAY_ALLOC1(uep_wqs);
 static u32 uep_wqs_next;
 
+/* Freed ones of all sessions; for struct uep_wq_last */
+static atomic64_t uep_wqs_freed;
+
 static u32 uep_slot_next(const struct uep_wq *wq, u32 i)
 {
 	return i + 1 + wq->slots[i].next;
@@ -151,6 +154,8 @@ void uep_wq_free(struct uep_wq *wq)
 	if (!wq->id)
 		return;
 	xa_erase(&uep_wqs, wq->id);
+	/* Before the grace period that precedes the structure's end: uep_wq_find() */
+	atomic64_inc_return(&uep_wqs_freed);
 	spin_lock_irq(&wq->lock);
 	slots = wq->slots;
 	wq->slots = NULL;
@@ -299,31 +304,49 @@ void uep_wq_complete_end(struct uep_wq *locked)
 }
 
 /*
- * Locks the session's queue of the id instead of *@locked, or none. An unpolled completion may be
- * older than the queue that has the id now, which can be another session's.
+ * Returns the session's queue of the id, or NULL. An unpolled completion may be older than the
+ * queue that has the id now, which can be another session's.
  */
-static struct uep_wq *uep_wq_switch(const struct uep_session *session, struct uep_wq **locked,
-				    u32 id)
+static struct uep_wq *uep_wq_find(const struct uep_session *session, struct uep_wq_last *last,
+				  u32 id)
 {
-	struct uep_wq *wq = xa_load(&uep_wqs, id);
+	s64 freed = atomic64_read(&uep_wqs_freed);
+	struct uep_wq *wq;
+
+	/* A queue that is freed from here on lasts until the caller's rcu_read_unlock(). */
+	if (last->wq && last->freed == freed && READ_ONCE(last->wq->id) == id)
+		return last->wq;
+	wq = xa_load(&uep_wqs, id);
+	if (wq && wq->session != session)
+		wq = NULL;
+	last->wq = wq;
+	last->freed = freed;
+	return wq;
+}
+
+/* Locks the session's queue of the id instead of *@locked, or none. */
+static struct uep_wq *uep_wq_switch(const struct uep_session *session, struct uep_wq_last *last,
+				    struct uep_wq **locked, u32 id)
+{
+	struct uep_wq *wq = uep_wq_find(session, last, id);
 
 	uep_wq_complete_end(*locked);
-	*locked = wq && wq->session == session ? wq : NULL;
-	if (*locked) {
+	*locked = wq;
+	if (wq) {
 		spin_lock_irq(&wq->lock);
 		__release(&wq->lock);	/* by uep_wq_complete_end() */
 	}
-	return *locked;
+	return wq;
 }
 
 /*
  * Resolves the cookie of a completion and frees the slot, under rcu_read_lock(). *@qp_num is not
  * set for a basic shared receive queue. *@locked: the queue of the completion before, NULL at
  * first; it stays locked until uep_wq_complete_end(), as the next completion is often of the same
- * queue
+ * queue. @last: the caller's, also for later calls
  */
-bool uep_wq_complete(const struct uep_session *session, struct uep_wq **locked,
-		     const struct ib_wc *wc, u64 *wr_id, u32 *qp_num)
+bool uep_wq_complete(const struct uep_session *session, struct uep_wq_last *last,
+		     struct uep_wq **locked, const struct ib_wc *wc, u64 *wr_id, u32 *qp_num)
 {
 	u64 cookie = wc->wr_id;
 	struct uep_wq *wq = *locked;
@@ -331,7 +354,7 @@ bool uep_wq_complete(const struct uep_session *session, struct uep_wq **locked,
 	u16 seq = (cookie >> UEP_SLOT_BITS) & UEP_SEQ_MASK;
 
 	if (!wq || wq->id != cookie >> 32)
-		wq = uep_wq_switch(session, locked, cookie >> 32);
+		wq = uep_wq_switch(session, last, locked, cookie >> 32);
 	if (!wq || !wq->slots || i >= uep_wq_nr_slots(wq, wq->size) || !wq->slots[i].busy ||
 	    wq->slots[i].seq != seq)
 		return false;
