@@ -115,11 +115,13 @@ static int uep_cq_poll_hw(struct uep_cq *cq, u32 max)
 	n = ib_poll_cq(cq->hw->cq.ibcq, max, ibwc);
 	if (n > 0) {
 		rcu_read_lock();
-		for (i = 0; i < n; i++)
+		for (i = 0; i < n; i++) {
 			if (uep_wc_to_user(cq, &locked, &wc[nr], &ibwc[i]))
 				nr++;
 			else if (ibwc[i].wr_id == UEP_DISARM_ID)
 				cq->hw->disarming = false;
+			ibwc[i] = (struct ib_wc) {};
+		}
 		uep_wq_complete_end(locked);
 		rcu_read_unlock();
 		cq->nr_buf += nr;
@@ -129,7 +131,10 @@ static int uep_cq_poll_hw(struct uep_cq *cq, u32 max)
 	if (trace_rdma_ep_wc_error_enabled())
 		uep_cq_trace_errors(cq, wc, nr);
 	/* A driver may have begun to write one more than it returns. */
-	memset(ibwc, 0, (n < 0 ? max : min_t(u32, n + 1, max)) * sizeof(*ibwc));
+	if (n < 0)
+		memset(ibwc, 0, max * sizeof(*ibwc));
+	else if (n < (int)max)
+		ibwc[n] = (struct ib_wc) {};
 	return n;
 }
 
