@@ -4,6 +4,7 @@
  * one chain.
  */
 #include "post.h"
+#include "wq.h"
 
 /* Sends and receives are chained and rolled back by the same members. */
 static_assert(offsetof(struct ib_send_wr, next) == offsetof(struct ib_recv_wr, next));
@@ -65,24 +66,31 @@ static int uep_batch_post_hw(struct uep_post_queue *q, const union uep_wr *wr,
 	return ib_post_recv(q->qp->qp.ibqp, &wr->recv, bad_recv);
 }
 
-/* With wq->lock. */
-static void uep_post_count(struct uep_post_queue *q, const union uep_wr *wr, u64 bytes)
+/* Counts the requests from @first to before @end, which have been posted. With wq->lock */
+static void uep_post_count(struct uep_post_queue *q, const struct uep_post_batch *b, u32 first,
+			   u32 end)
 {
 	struct uep_wq *wq = q->wq;
+	u64 bytes = 0;
+	u32 i;
 
-	wq->traffic.posted++;
+	for (i = first; i < end; i++) {
+		bytes += b->bytes[i];
+		if (q->send && b->wr[i].wr.opcode == IB_WR_RDMA_READ) {
+			wq->reads.posted++;
+			wq->reads.bytes += b->bytes[i];
+		}
+	}
+	wq->traffic.posted += end - first;
 	wq->traffic.bytes += bytes;
 	q->bytes += bytes;
-	if (q->send && wr->wr.opcode == IB_WR_RDMA_READ) {
-		wq->reads.posted++;
-		wq->reads.bytes += bytes;
-	}
 }
 
 /* With wq->lock. */
 static u32 uep_batch_post_locked(struct uep_post_queue *q, struct uep_post_batch *b, u32 first,
 				 int *err)
 {
+	struct ib_recv_wr *wr, *last = NULL;
 	const union uep_wr *bad = NULL;
 	struct uep_wq *wq = q->wq;
 	struct uep_qp *qp = q->qp;
@@ -100,9 +108,11 @@ static u32 uep_batch_post_locked(struct uep_post_queue *q, struct uep_post_batch
 			*err = -ENOMEM;
 			break;
 		}
-		if (n > first)
-			b->wr[n - 1].recv.next = &b->wr[n].recv;
-		b->wr[n].recv.next = NULL;
+		wr = &b->wr[n].recv;
+		wr->next = NULL;
+		if (last)
+			last->next = wr;
+		last = wr;
 	}
 	good = n;
 	if (n == first)
@@ -116,8 +126,7 @@ static u32 uep_batch_post_locked(struct uep_post_queue *q, struct uep_post_batch
 	}
 	for (i = n; i > good; i--)
 		uep_wq_pop(wq, b->wr[i - 1].recv.wr_id);
-	for (i = first; i < good; i++)
-		uep_post_count(q, &b->wr[i], b->bytes[i]);
+	uep_post_count(q, b, first, good);
 	if (b->ends_piece && good == b->nr)
 		WRITE_ONCE(qp->pace.cookie, b->wr[good - 1].recv.wr_id);
 	return good - first;

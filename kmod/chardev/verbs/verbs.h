@@ -210,8 +210,6 @@ void uep_wq_stop(struct uep_wq *wq);
 void uep_wq_free(struct uep_wq *wq);
 int uep_wq_grow(struct uep_wq *wq, u32 size);
 bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num);
-bool uep_wq_push(struct uep_wq *wq, u64 wr_id, enum uep_signalled signalled, bool read,
-		 u64 *cookie);
 bool uep_wq_is_posted(struct uep_wq *wq, u64 cookie);
 u32 uep_wq_level(const struct uep_wq *wq, u32 *free);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);

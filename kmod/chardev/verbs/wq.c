@@ -9,11 +9,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "verbs.h"
-
-#define UEP_SLOT_BITS	20
-#define UEP_SEQ_BITS	12
-#define UEP_SEQ_MASK	((1U << UEP_SEQ_BITS) - 1)
+#include "wq.h"
 
 static_assert(4 * UEP_MAX_WR <= 1U << UEP_SLOT_BITS);
 
@@ -23,11 +19,6 @@ static u32 uep_wqs_next;
 
 /* Freed ones of all sessions; for struct uep_wq_last */
 static atomic64_t uep_wqs_freed;
-
-static u32 uep_slot_next(const struct uep_wq *wq, u32 i)
-{
-	return i + 1 + wq->slots[i].next;
-}
 
 static void uep_slot_set_next(struct uep_wq *wq, u32 i, u32 next)
 {
@@ -165,19 +156,6 @@ void uep_wq_free(struct uep_wq *wq)
 	kvfree(slots);
 }
 
-static u32 uep_wq_next(const struct uep_wq *wq, u32 i)
-{
-	return i + 1 == wq->size ? 0 : i + 1;
-}
-
-/* Is the oldest request of the order unsignalled? It may have completed unreported. */
-static bool uep_wq_may_be_done(const struct uep_wq *wq, u32 o)
-{
-	const struct uep_wq_order *order = &wq->order[o];
-
-	return order->used && !wq->slots[o * wq->size + order->tail].signalled;
-}
-
 /* Can @num more be posted to a send queue of @max? Requests may have completed unreported. */
 bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num)
 {
@@ -191,40 +169,6 @@ bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num)
 	       uep_wq_may_be_done(wq, 0) || uep_wq_may_be_done(wq, 1));
 	spin_unlock(&wq->lock);
 	return ret;
-}
-
-/*
- * Takes a slot for a request that is posted next, with wq->lock. False if all are in use by
- * requests whose completion has not been polled.
- */
-bool uep_wq_push(struct uep_wq *wq, u64 wr_id, enum uep_signalled signalled, bool read,
-		 u64 *cookie)
-{
-	u32 o = read && wq->reads_apart, i;
-	struct uep_wq_order *order = &wq->order[o];
-	struct uep_slot *slot;
-
-	if (!wq->slots)
-		return false;
-	if (order->used == wq->size) {
-		/* There are more slots than the device's queue and a batch need. */
-		if (!wq->ordered || !uep_wq_may_be_done(wq, o))
-			return false;
-		order->tail = uep_wq_next(wq, order->tail);
-		order->used--;
-	}
-	i = o * wq->size + order->head;
-	slot = &wq->slots[i];
-	order->head = wq->ordered ? uep_wq_next(wq, order->head) : uep_slot_next(wq, i);
-	order->used++;
-	if (!wq->ordered)
-		slot->next = ++wq->nr_posted;
-	slot->wr_id = wr_id;
-	slot->seq = (slot->seq + 1) & UEP_SEQ_MASK;
-	slot->busy = true;
-	slot->signalled = signalled;
-	*cookie = (u64)wq->id << 32 | (u64)slot->seq << UEP_SLOT_BITS | i;
-	return true;
 }
 
 static void uep_wq_free_slot(struct uep_wq *wq, u32 i)
