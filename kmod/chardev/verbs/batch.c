@@ -13,9 +13,9 @@ static_assert(offsetof(struct ib_send_wr, sg_list) == offsetof(struct ib_recv_wr
 static_assert(offsetof(struct ib_send_wr, num_sge) == offsetof(struct ib_recv_wr, num_sge));
 
 /* As uep_send_add(), for a receive. */
-int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_post_batch *b)
+int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_post_req *r)
 {
-	struct ib_recv_wr *wr = &b->wr[b->nr].recv;
+	struct ib_recv_wr *wr = &r->wr.recv;
 	const struct rdma_ep_recv_wr *u;
 	struct ib_sge *sge;
 	u64 total;
@@ -32,32 +32,33 @@ int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_
 		return n;
 	if (total > q->pd->obj.dev->max_recv_sz)
 		return -EINVAL;
-	b->wr_id[b->nr] = u->wr_id;
-	b->bytes[b->nr] = total;
+	r->wr_id = u->wr_id;
+	r->bytes = total;
 	wr->sg_list = sge;
 	wr->num_sge = n;
 	return 0;
 }
 
-static bool uep_batch_push(struct uep_post_queue *q, struct uep_post_batch *b, u32 n)
+static bool uep_batch_push(struct uep_post_queue *q, struct uep_post_req *r, bool signal)
 {
 	enum uep_signalled signalled = UEP_SIGNALLED;
-	const struct ib_send_wr *wr = &b->wr[n].wr;
+	const struct ib_send_wr *wr = &r->wr.wr;
 
-	if (b->signal_last && n == b->nr - 1)
+	if (signal)
 		signalled = UEP_SIGNALLED_HERE;
 	else if (q->send && !uep_is_signalled(q->qp, wr))
 		signalled = UEP_UNSIGNALLED;
-	return uep_wq_push(q->wq, b->wr_id[n], signalled,
-			   q->send && wr->opcode == IB_WR_RDMA_READ, &b->wr[n].recv.wr_id);
+	return uep_wq_push(q->wq, r->wr_id, signalled,
+			   q->send && wr->opcode == IB_WR_RDMA_READ, &r->wr.recv.wr_id);
 }
 
 /* @bad: the first request that has not been posted */
-static int uep_batch_post_hw(struct uep_post_queue *q, const union uep_wr *wr,
+static int uep_batch_post_hw(struct uep_post_queue *q, const struct uep_post_req *r,
 			     const union uep_wr **bad)
 {
 	const struct ib_recv_wr **bad_recv = (void *)bad;
 	const struct ib_send_wr **bad_send = (void *)bad;
+	const union uep_wr *wr = &r->wr;
 
 	if (q->send)
 		return ib_post_send(q->qp->qp.ibqp, &wr->wr, bad_send);
@@ -70,15 +71,17 @@ static int uep_batch_post_hw(struct uep_post_queue *q, const union uep_wr *wr,
 static void uep_post_count(struct uep_post_queue *q, const struct uep_post_batch *b, u32 first,
 			   u32 end)
 {
+	const struct uep_post_req *r;
 	struct uep_wq *wq = q->wq;
 	u64 bytes = 0;
 	u32 i;
 
 	for (i = first; i < end; i++) {
-		bytes += b->bytes[i];
-		if (q->send && b->wr[i].wr.opcode == IB_WR_RDMA_READ) {
+		r = &b->req[i];
+		bytes += r->bytes;
+		if (q->send && r->wr.wr.opcode == IB_WR_RDMA_READ) {
 			wq->reads.posted++;
-			wq->reads.bytes += b->bytes[i];
+			wq->reads.bytes += r->bytes;
 		}
 	}
 	wq->traffic.posted += end - first;
@@ -92,6 +95,7 @@ static u32 uep_batch_post_locked(struct uep_post_queue *q, struct uep_post_batch
 {
 	struct ib_recv_wr *wr, *last = NULL;
 	const union uep_wr *bad = NULL;
+	struct uep_post_req *r;
 	struct uep_wq *wq = q->wq;
 	struct uep_qp *qp = q->qp;
 	u32 i, n = first, good;
@@ -104,11 +108,12 @@ static u32 uep_batch_post_locked(struct uep_post_queue *q, struct uep_post_batch
 		 READ_ONCE(qp->qp.state) < (q->send ? IB_QPS_RTS : IB_QPS_INIT))
 		*err = -EINVAL;
 	for (; !*err && n < b->nr; n++) {
-		if (!uep_batch_push(q, b, n)) {
+		r = &b->req[n];
+		if (!uep_batch_push(q, r, b->signal_last && n == b->nr - 1)) {
 			*err = -ENOMEM;
 			break;
 		}
-		wr = &b->wr[n].recv;
+		wr = &r->wr.recv;
 		wr->next = NULL;
 		if (last)
 			last->next = wr;
@@ -117,18 +122,18 @@ static u32 uep_batch_post_locked(struct uep_post_queue *q, struct uep_post_batch
 	good = n;
 	if (n == first)
 		return 0;
-	ret = uep_batch_post_hw(q, &b->wr[first], &bad);
+	ret = uep_batch_post_hw(q, &b->req[first], &bad);
 	if (ret) {
 		*err = ret;
 		for (good = first; good < n; good++)
-			if (&b->wr[good] == bad)
+			if (&b->req[good].wr == bad)
 				break;
 	}
 	for (i = n; i > good; i--)
-		uep_wq_pop(wq, b->wr[i - 1].recv.wr_id);
+		uep_wq_pop(wq, b->req[i - 1].wr.recv.wr_id);
 	uep_post_count(q, b, first, good);
 	if (b->ends_piece && good == b->nr)
-		WRITE_ONCE(qp->pace.cookie, b->wr[good - 1].recv.wr_id);
+		WRITE_ONCE(qp->pace.cookie, b->req[good - 1].wr.recv.wr_id);
 	return good - first;
 }
 

@@ -58,8 +58,8 @@ static void uep_batch_drop(struct uep_post_queue *q, struct uep_post_batch *b)
 	u32 i;
 
 	for (i = 0; q->send && i < b->nr; i++)
-		if (b->ah[i])
-			uep_ah_put(b->ah[i]);
+		if (b->req[i].ah)
+			uep_ah_put(b->req[i].ah);
 	uep_batch_init(b);
 }
 
@@ -75,16 +75,18 @@ static void uep_post_drain(struct uep_post_queue *q)
 /* Does the latest request end a piece? READs are a peer's work. */
 static bool uep_batch_ends_piece(struct uep_post_queue *q, const struct uep_post_batch *b)
 {
-	if (likely(!q->piece) || b->wr[b->nr - 1].wr.opcode == IB_WR_RDMA_READ)
+	const struct uep_post_req *r = &b->req[b->nr - 1];
+
+	if (likely(!q->piece) || r->wr.wr.opcode == IB_WR_RDMA_READ)
 		return false;
-	q->in_piece += b->bytes[b->nr - 1];
+	q->in_piece += r->bytes;
 	return q->in_piece >= q->piece;
 }
 
 /* The batch ends a piece: waits for the piece before, and makes sure of a completion. */
 static void uep_batch_pace(struct uep_post_queue *q, struct uep_post_batch *b)
 {
-	struct ib_send_wr *last = &b->wr[b->nr - 1].wr;
+	struct ib_send_wr *last = &b->req[b->nr - 1].wr.wr;
 
 	q->in_piece = 0;
 	if (!uep_pace_wait(q->qp)) {
@@ -133,9 +135,9 @@ static int uep_post_check_all(struct uep_post_queue *q, u32 num, struct uep_post
 		ret = uep_post_is_cut(buf) ? uep_post_load(buf, buf->from + buf->pos) : 0;
 		if (ret)
 			return ret;
-		ret = uep_send_add(q->qp, buf, b);
-		if (b->ah[0])
-			uep_ah_put(b->ah[0]);
+		ret = uep_send_add(q->qp, buf, b->req);
+		if (b->req->ah)
+			uep_ah_put(b->req->ah);
 		if (ret)
 			return ret;
 	}
@@ -166,6 +168,7 @@ static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma
 {
 	struct uep_post_batch b __uninitialized;
 	unsigned long began_at = jiffies;
+	struct uep_post_req *r;
 	int ret, err;
 	u32 left;
 
@@ -187,10 +190,11 @@ static noinline_for_stack int uep_post_all(struct uep_post_queue *q, struct rdma
 			if (ret)
 				break;
 		}
-		ret = q->send ? uep_send_add(q->qp, buf, &b) : uep_recv_add(q, buf, &b);
+		r = &b.req[b.nr];
+		ret = q->send ? uep_send_add(q->qp, buf, r) : uep_recv_add(q, buf, r);
 		if (ret) {
-			if (q->send && b.ah[b.nr])
-				uep_ah_put(b.ah[b.nr]);
+			if (q->send && r->ah)
+				uep_ah_put(r->ah);
 			if (arg->flags & RDMA_EP_POST_ALL)
 				uep_batch_drop(q, &b);
 			break;

@@ -75,16 +75,20 @@ union uep_wr {
 	struct ib_ud_wr ud;
 };
 
-/* Requests that are checked and not yet posted */
+/* A request that is checked and not yet posted */
+struct uep_post_req {
+	union uep_wr wr;
+	u64 wr_id;			/* the user's */
+	u64 bytes;
+	struct uep_ah *ah;		/* of a send (a reference) */
+	struct ib_sge sge[2];		/* of a send: the module's own */
+};
+
 struct uep_post_batch {
 	u32 nr;
 	bool ends_piece;		/* the last request is the last one of a piece (pace.c) */
 	bool signal_last;		/* ... and is signalled for that only */
-	union uep_wr wr[UEP_POST_BATCH];
-	struct ib_sge sge[UEP_POST_BATCH][2];	/* of sends: the module's own */
-	struct uep_ah *ah[UEP_POST_BATCH];	/* of sends (references) */
-	u64 wr_id[UEP_POST_BATCH];
-	u64 bytes[UEP_POST_BATCH];
+	struct uep_post_req req[UEP_POST_BATCH];
 };
 
 /* A QP's send or receive queue, or a shared one, for posting */
@@ -146,13 +150,13 @@ static inline bool uep_is_signalled(const struct uep_qp *qp, const struct ib_sen
 	return qp->qp.sq_sig_all || (wr->send_flags & IB_SEND_SIGNALED);
 }
 
-int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_post_batch *b);
+int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_post_req *r);
 u32 uep_batch_post(struct uep_post_queue *q, struct uep_post_batch *b, u32 first, int *err);
 
 u32 uep_pace_begin(struct uep_qp *qp);
 void uep_pace_end(struct uep_qp *qp, u64 bytes, u64 in_piece, unsigned long began_at);
 bool uep_pace_wait(struct uep_qp *qp);
 
-int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_batch *b);
+int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_req *r);
 
 #endif /* RDMA_EP_POST_H */

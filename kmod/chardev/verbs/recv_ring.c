@@ -61,7 +61,7 @@ static noinline_for_stack u32 uep_recv_ring_post(struct uep_post_queue *q,
 	for (*err = 0; b.nr < nr && !*err; b.nr += !*err) {
 		buf->pos = b.nr * sizeof(struct rdma_ep_ring_recv);
 		buf->len = buf->pos + sizeof(struct rdma_ep_ring_recv);
-		*err = uep_recv_add(q, buf, &b);
+		*err = uep_recv_add(q, buf, &b.req[b.nr]);
 	}
 	if (b.nr)
 		done = uep_batch_post(q, &b, 0, &post_err);

@@ -50,15 +50,14 @@ static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
 	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ? -EOPNOTSUPP : -EINVAL);
 }
 
-/*
- * The data of one send: entries, or inline bytes, *@total of them. @sge: two entries of the
- * module's own
- */
+/* The data of one send: entries, or inline bytes */
 static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 			 const struct rdma_ep_send_wr *u, struct uep_post_buf *buf,
-			 struct ib_send_wr *wr, struct ib_sge *sge, u64 *total)
+			 struct uep_post_req *r)
 {
 	u32 max_sge = qp->qp.cap.max_send_sge;
+	struct ib_send_wr *wr = &r->wr.wr;
+	struct ib_sge *sge = r->sge;
 	void *data;
 	int n;
 
@@ -68,7 +67,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 		data = uep_post_next(buf, ALIGN((u64)u->inline_len, 8));
 		if (!data)
 			return -EINVAL;
-		*total = u->inline_len;
+		r->bytes = u->inline_len;
 		/* Inline sends of no bytes can block the queue of a driver. */
 		if (!u->inline_len) {
 			wr->send_flags &= ~IB_SEND_INLINE;
@@ -87,10 +86,10 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 	data = uep_post_next(buf, (u64)u->num_sge * sizeof(struct ib_sge));
 	if (!data)
 		return -EINVAL;
-	n = uep_post_sges(qp->pd, buf, data, u->num_sge, op->sink, total);
+	n = uep_post_sges(qp->pd, buf, data, u->num_sge, op->sink, &r->bytes);
 	if (n < 0)
 		return n;
-	if (*total > qp->max_msg_size || (op->atomic && *total < 8))
+	if (r->bytes > qp->max_msg_size || (op->atomic && r->bytes < 8))
 		return -EINVAL;
 	/* On iWARP a READ names exactly one sink, even for no bytes. */
 	if (qp->iwarp && op->sink && !n) {
@@ -148,17 +147,17 @@ static int uep_send_ud(struct uep_qp *qp, const struct rdma_ep_send_wr *u,
 }
 
 /*
- * Checks one send and adds it to the batch, which the caller then counts. b->ah[b->nr] is set
- * also on failure.
+ * Checks one send and writes it to the batch, which the caller then counts. r->ah is set also on
+ * failure.
  */
-int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_batch *b)
+int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_req *r)
 {
-	union uep_wr *k = &b->wr[b->nr];
+	union uep_wr *k = &r->wr;
 	const struct rdma_ep_send_wr *u;
 	const struct uep_send_op *op;
 	int ret;
 
-	b->ah[b->nr] = NULL;
+	r->ah = NULL;
 	u = uep_post_next(buf, sizeof(*u));
 	if (!u || u->reserved || (u->send_flags & ~UEP_SEND_FLAGS))
 		return -EINVAL;
@@ -183,12 +182,12 @@ int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_ba
 		k->atomic.swap = u->swap;
 		k->atomic.rkey = u->rkey;
 	}
-	b->wr_id[b->nr] = u->wr_id;
+	r->wr_id = u->wr_id;
 	/* Last, as it reads the buffer behind the record. */
-	ret = uep_send_data(qp, op, u, buf, &k->wr, b->sge[b->nr], &b->bytes[b->nr]);
+	ret = uep_send_data(qp, op, u, buf, r);
 	if (!ret && qp->prepare_send)
-		ret = qp->prepare_send(&qp->qp, &k->wr, u->send_flags, b->sge[b->nr]);
+		ret = qp->prepare_send(&qp->qp, &k->wr, u->send_flags, r->sge);
 	if (!ret && qp->qp.type == IB_QPT_UD)
-		ret = uep_send_ud(qp, u, &k->ud, &b->ah[b->nr]);
+		ret = uep_send_ud(qp, u, &k->ud, &r->ah);
 	return ret;
 }

@@ -89,7 +89,7 @@ struct uep_mr_range {
 	s64 gen;
 };
 
-void uep_mr_find(struct uep_pd *pd, struct uep_mr_range *range, u32 lkey);
+void __cold uep_mr_find(struct uep_pd *pd, struct uep_mr_range *range, u32 lkey);
 
 /*
  * Is the whole entry inside a region of this PD, which may be written if @write? The only way
@@ -102,7 +102,8 @@ static inline bool uep_mr_check(struct uep_pd *pd, struct uep_mr_range *last,
 	u64 offset;
 
 	/* An empty range is that of no key, or of one that does not exist. */
-	if (!last->length || last->lkey != sge->lkey || last->gen != atomic64_read(&pd->mr_gen))
+	if (unlikely(!last->length || last->lkey != sge->lkey ||
+		     last->gen != atomic64_read(&pd->mr_gen)))
 		uep_mr_find(pd, last, sge->lkey);
 	offset = sge->addr - last->iova;
 	return sge->addr >= last->iova && offset <= last->length &&
