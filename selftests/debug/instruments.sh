@@ -48,10 +48,15 @@ fail_nth()
 }
 
 check "as many CPUs as the guest was given" cpus
-check "KASAN in the kernel" symbol __asan_report_load8_noabort
-check "KASAN in rdma_ep" module_calls rdma_ep __asan_report_load8_noabort
-check "KASAN in the device's driver" \
-	module_calls "${DEVICE/rxe/rdma_rxe}" __asan_report_load8_noabort
+if [[ $KERNEL == kcsan ]]; then
+	check "KCSAN is on" grep -q 'enabled: 1' $D/kcsan
+	check "KCSAN in rdma_ep" module_calls rdma_ep __tsan_read8
+else
+	check "KASAN in the kernel" symbol __asan_report_load8_noabort
+	check "KASAN in rdma_ep" module_calls rdma_ep __asan_report_load8_noabort
+	check "KASAN in the device's driver" \
+		module_calls "${DEVICE/rxe/rdma_rxe}" __asan_report_load8_noabort
+fi
 check "lockdep, and no report turned it off" lockdep
 check "sleeping in atomic context is reported" symbol __might_resched
 check "UBSAN in rdma_ep" module_calls rdma_ep __ubsan_handle

@@ -89,7 +89,10 @@ cache_make()
 		entry "$SIW"
 		touch "$INITRAMFS" "$EXTRAS" "${EXTRAS%.img}.log"
 		entry "$BUILD_DIR" .files .lock
-		[[ $SUITE != sid ]] || entry "$KERNEL_ROOT" .log
+		for KERNEL in debug kcsan; do
+			kernel_paths
+			entry "$KERNEL_ROOT" .log
+		done
 		layer lint "${LINT_TOOLS[@]}" 2>/dev/null
 		deb_layers 2>/dev/null
 		entry "$kernels/$SUITE.src" .files

@@ -29,8 +29,7 @@ cache_used()
 		layer_path archive
 		TREE_BELOW=$(layer_path archive)/upper
 		layer_path tools "${DEB_TOOLS[@]}"
-		for KERNEL in '' $(awk -v s="$SUITE" '$1 == s && $3 ~ /[a-z]/ { print $3 }' \
-				"$VM_DIR/cells.all" | sort -u); do
+		for KERNEL in '' $(basename -s .config "$VM_DIR/"*.config); do
 			kernel_paths
 			echo "$KERNEL_ROOT"
 			initramfs_paths

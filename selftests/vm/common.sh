@@ -12,7 +12,7 @@ umask 022
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOP=$(cd "$VM_DIR/../.." && pwd)
 
-KERNEL=${KERNEL:-}			# debug: one built with debug.config
+KERNEL=${KERNEL:-}			# debug, kcsan: one built with NAME.config
 KERNEL_BUILD=${KERNEL_BUILD:-}		# no: skip the cells of a kernel that is not built
 DEBUG_SCALE=4				# a debug kernel's TEST_SCALE
 if [[ -n $KERNEL ]]; then

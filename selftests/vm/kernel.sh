@@ -3,17 +3,29 @@
 #
 # The kernel: Debian's, in the suite's tree, or, with KERNEL=NAME, one that is built from Debian's
 # source with NAME.config. The latter is kept in the cache, outside of any checkout, with a hash of
-# its sources in its name.
+# its sources in its name. KCSAN instruments only the modules that are built for it.
 
 # Packages that the build of the kernel needs beyond those in the tree
 KERNEL_PACKAGES=(flex bison bc libelf-dev xz-utils)
+
+# Prints the configuration. Options of a file with a line "# Base: FILE" replace those of that file.
+kernel_config()
+{
+	local base
+	base=$(sed -n 's/^# Base: //p' "$KERNEL_CONFIG")
+	awk '
+		{ option = match($0, /CONFIG_[A-Z0-9_]+/) ? substr($0, RSTART, RLENGTH) : "" }
+		NR == FNR { own[option] }
+		NR == FNR || !option || !(option in own)' \
+		"$KERNEL_CONFIG" ${base:+"$VM_DIR/$base"}
+}
 
 kernel_key()
 {
 	{
 		# The versions of the compiler and of Debian's kernel, which is that of the source
 		dpkg-query --admindir "$TREE/var/lib/dpkg" -W gcc linux-image-amd64
-		cat "$TREE/rig/kver" "$KERNEL_CONFIG" "$VM_DIR/kernel-in-tree"
+		cat "$TREE/rig/kver" <(kernel_config) "$VM_DIR/kernel-in-tree"
 	} | sha256sum | cut -c1-12
 }
 
@@ -27,11 +39,11 @@ kernel_build()
 	find "$SUITE_DIR" -maxdepth 1 -name 'kernel-*.work.*' -type d \
 		-exec rm -rf --one-file-system {} +
 	mkdir -p "$work"/{src,upper,overlay} &&
-	cp "$KERNEL_CONFIG" "$work/src/config" &&
+	kernel_config > "$work/src/config" &&
 	cp "$VM_DIR/kernel-in-tree" "$work/src/" || return 1
 	# Packages go into a layer that is removed afterwards.
 	TREE_LAYER=$work in_tree "$TREE" "$work/src src" -- \
-		nice -n 10 bash /src/kernel-in-tree "$(<"$TREE/rig/kver")" \
+		env KCSAN_SANITIZE=n nice -n 10 bash /src/kernel-in-tree "$(<"$TREE/rig/kver")" \
 		"${KERNEL_PACKAGES[@]}" > "$log" 2>&1 </dev/null || rc=$?
 	if ((rc)); then
 		tail -n 30 "$log" >&2

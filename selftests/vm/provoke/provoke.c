@@ -4,6 +4,7 @@
  * of the rig checks that a debug kernel reports each, and that the rig sees the report.
  */
 #include <linux/delay.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -98,6 +99,31 @@ static void provoke_free_timer(void)
 	kfree(t);
 }
 
+static int provoke_racer(void *n)
+{
+	while (!kthread_should_stop()) {
+		++*(int *)n;
+		cpu_relax();
+	}
+	return 0;
+}
+
+/* Two tasks write without a lock. */
+static void provoke_race(void)
+{
+	static int n;
+	unsigned long end = jiffies + 3 * HZ;
+	struct task_struct *racer = kthread_run(provoke_racer, &n, "provoke");
+
+	if (IS_ERR(racer))
+		return;
+	while (time_before(jiffies, end)) {
+		n++;
+		cpu_relax();
+	}
+	kthread_stop(racer);
+}
+
 static int __init provoke_init(void)
 {
 	static const struct {
@@ -111,6 +137,7 @@ static int __init provoke_init(void)
 		{ "leak", provoke_leak },
 		{ "shift", provoke_shift },
 		{ "free_timer", provoke_free_timer },
+		{ "race", provoke_race },
 	};
 	size_t i;
 
