@@ -103,6 +103,13 @@ struct uep_event *uep_cmd_await_event(struct uep_cmd *cmd, int fd);
 struct uep_event *uep_cmd_dequeue_event(struct uep_cmd *cmd, struct uep_id *id);
 uep_cmd_fn uep_create_channel;
 
+/* access.c */
+int uep_id_check_access(const struct uep_id *id);
+int uep_id_check_listen(const struct uep_id *id);
+int uep_id_check_peer(const struct uep_id *id);
+int uep_id_may_route(struct ep_id *eid);
+bool uep_id_may_route_unasked(struct ep_id *eid);
+
 /* id.c */
 void uep_cmd_own(struct uep_cmd *cmd, struct uep_id *id);
 struct uep_id *uep_id_alloc(struct uep_session *s);
@@ -110,9 +117,6 @@ struct uep_id *uep_id_begin(struct uep_session *s, u32 handle);
 struct uep_id *uep_id_begin_bound(struct uep_session *s, u32 handle);
 int uep_id_end(struct uep_id *id, int ret);
 int uep_id_keep_rights(struct uep_id *id);
-int uep_id_check_access(const struct uep_id *id);
-int uep_id_check_listen(const struct uep_id *id);
-int uep_id_check_peer(const struct uep_id *id);
 void uep_id_report(struct uep_id *id, struct uep_event *ev, enum rdma_cm_event_type type);
 void uep_id_count_event(const struct uep_id *id, enum rdma_cm_event_type event);
 struct uep_id *uep_id_create(struct uep_cmd *cmd, u32 flags, u64 uid,
