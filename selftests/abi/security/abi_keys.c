@@ -270,6 +270,25 @@ static void end_server(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+/* A queue keeps the region of its latest request from one call to the next. */
+TEST_F(keys, key_of_latest_request_refused)
+{
+	struct side *c = &self->side[0], *s = &self->side[1];
+	__u8 *sink = new_memory(NULL);
+	struct rdma_ep_cmd_reg_mr mr;
+
+	OK(abi_reg_mr(&c->s, c->s.pd, sink, LEN, AC_LOCAL_WRITE, &mr));
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(0, post(self, WR_RDMA_READ, s->mr.iova, s->mr.rkey, mr.iova, 8, mr.lkey));
+		EXPECT_WC(&c->s, c->cq, 7, WC_SUCCESS);
+	}
+	OK(post_recv(self, 0, mr.iova, 8, mr.lkey));
+	OK(ABI_DESTROY(&c->s, MR, mr.mr));
+	EXPECT_EQ(-EINVAL, post(self, WR_RDMA_READ, s->mr.iova, s->mr.rkey, mr.iova, 8, mr.lkey));
+	EXPECT_EQ(-EINVAL, post_recv(self, 0, mr.iova, 8, mr.lkey));
+	munmap(sink, LEN);
+}
+
 /*
  * A server is killed while its peer WRITEs to its memory, which this process shares. After the
  * server has been reaped, the memory does not change.

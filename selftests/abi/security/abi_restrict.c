@@ -227,7 +227,7 @@ TEST_F(restrict, local_addresses)
 	struct rdma_ep_cmd_create_ep e = {
 		.flags = RDMA_EP_ID_PRIVATE_CHANNEL | RDMA_EP_EP_PASSIVE,
 		.ps = RDMA_PS_TCP, .qp_type = QPT_RC,
-	};
+	}, active;
 	__u32 unbound;
 
 	OK(abi_tcp_id(&self->s, self->channel, 0, &unbound));
@@ -248,6 +248,8 @@ TEST_F(restrict, local_addresses)
 	OK(abi_resolve_addr(&self->s, unbound, &self->own, 1000));
 	OK(abi_event(self->channel, EV_ADDR_RESOLVED, NULL));
 	EXPECT_EQ(-EACCES, ABI_ID_CMD(&self->s, RESOLVE_ROUTE, unbound, 1000));
+	abi_own_ep(&self->s, PORT, &active);
+	EXPECT_EQ(-EACCES, ABI(self->s.fd, CREATE_EP, &active));
 
 	addr.sin_port = htons(PORT + 1);
 	EXPECT_EQ(0, abi_bind_to(&self->s, self->id, &addr));
