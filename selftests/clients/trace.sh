@@ -30,10 +30,10 @@ on()
 	echo > "$TRACING/trace"
 	for event; do
 		echo 1 > "$TRACING/events/rdma_ep/rdma_ep_$event/enable" ||
-			problem "can not enable $event"
+			problem "cannot enable $event"
 	done
 	(($#)) || echo 1 > "$TRACING/events/rdma_ep/enable" ||
-		problem "can not enable events"
+		problem "cannot enable events"
 }
 
 # Ends tracing. $WORK/trace has "EVENT FIELD=VALUE..." lines.
@@ -360,7 +360,7 @@ idle_pair()
 		problem "no filter '$filter'"
 	echo > "$TRACING/trace"
 	for event in $ACTIVITY; do
-		echo 1 > "$TRACING/events/$event/enable" || problem "can not enable $event"
+		echo 1 > "$TRACING/events/$event/enable" || problem "cannot enable $event"
 	done
 	nap 2
 	activity '[a-z_]+' > "$WORK/activity"
