@@ -84,7 +84,7 @@ uninstall-config:
 check:
 	@$(if $(SUITE)$(DEVICE)$(KERNEL)$(TESTS),$(RIG) check,KERNEL_BUILD=$(or $(KERNEL_BUILD),no) $(RIG) matrix)
 
-# Both devices, or one; or some tests
+# The cells of that kernel; or all tests on one device, or some
 check-debug:
 	@$(if $(DEVICE)$(TESTS),KERNEL=debug $(RIG) check,MATRIX=$(dir $(RIG))cells.all CELLS='*/debug*' $(RIG) matrix)
 
@@ -141,7 +141,7 @@ help:
 	@echo '  make demo         build, boot, run RDMA programs over rdma_ep, show what happened'
 	@echo '  make check        the tests, on all kernels and devices, and a table ($(RIG:rig=cells));'
 	@echo '                    with SUITE, DEVICE, KERNEL or TESTS: all tests on one of them, its row'
-	@echo '  make check-debug  all on a kernel with KASAN, lockdep, kmemleak, ... (built once)'
+	@echo '  make check-debug  on a kernel with KASAN, lockdep, kmemleak, ... (built once)'
 	@echo '  make check-matrix all tests on every kernel and device; CELLS="SUITE/DEVICE" for some'
 	@echo '  make deb          Debian packages for SUITE, in build/deb/SUITE'
 	@echo '  make check-packages  they are installed, used, upgraded, purged; SUITE'
