@@ -106,7 +106,8 @@ int ep_id_set_path(struct ep_id *id, struct sa_path_rec *path)
 /*
  * Resolves the route of an iWARP id at once. Such a route has no path: rdma_resolve_route() only
  * changes the id's state, in a work item that the caller would have to wait for. So does setting a
- * path, which is dropped again. As ep_id_resolve_route(), but without an event
+ * path, which is dropped again. As ep_id_resolve_route(), but without an event: the trace gets
+ * one, as the trace of a route consists of two
  */
 static int ep_id_skip_route(struct ep_id *id)
 {
