@@ -154,9 +154,10 @@ TRACE_EVENT_CONDITION(rdma_ep_poll,
  * @cq: handle of the CQ
  * @vendor_err: specific to the device
  */
-TRACE_EVENT(rdma_ep_wc_error,
-	TP_PROTO(const struct uep_cq *cq, const struct rdma_ep_wc *wc),
-	TP_ARGS(cq, wc),
+TRACE_EVENT_CONDITION(rdma_ep_wc_error,
+	TP_PROTO(const struct uep_cq *cq, u32 qp_num, const struct ib_wc *wc),
+	TP_ARGS(cq, qp_num, wc),
+	TP_CONDITION(wc->status != IB_WC_SUCCESS),
 	TP_STRUCT__entry(
 		__field(u64, session)
 		__field(u32, cq)
@@ -167,7 +168,7 @@ TRACE_EVENT(rdma_ep_wc_error,
 	TP_fast_assign(
 		__entry->session = cq->obj.session->number;
 		__entry->cq = cq->obj.handle;
-		__entry->qp_num = wc->qp_num;
+		__entry->qp_num = qp_num;
 		__entry->status = wc->status;
 		__entry->vendor_err = wc->vendor_err;
 	),

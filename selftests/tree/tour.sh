@@ -48,7 +48,7 @@ result "every name exists" "$WORK/bad"
 # Both calls are complete, from the first function to the last.
 {
 	for name in rdma_create_ep uep_create_ep ep_qp_create lep_post_send uep_post_send \
-		uep_batch_post uep_ring_put; do
+		uep_batch_post uep_ring_add; do
 		grep -q " $name\$" "$WORK/steps" || echo "$name is no step"
 	done
 } > "$WORK/bad"

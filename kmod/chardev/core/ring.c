@@ -99,7 +99,7 @@ void uep_ring_destroy(struct uep_session *s, struct uep_ring *ring)
 	ida_free(&s->rings, ring->index);
 }
 
-/* Returns the number of entries that uep_ring_put() may write. */
+/* Returns the number of free entries. */
 u32 uep_ring_room(const struct uep_ring *ring)
 {
 	/* Pairs with the user's release after it has read the entries before the tail. */
@@ -108,12 +108,19 @@ u32 uep_ring_room(const struct uep_ring *ring)
 	return used < RDMA_EP_RING_ENTRIES ? RDMA_EP_RING_ENTRIES - used : 0;
 }
 
-void uep_ring_put(struct uep_ring *ring, const struct rdma_ep_wc *wc, u32 nr)
+/* Returns the place of the next entry; *@room: the entries that may be written from there on */
+struct rdma_ep_wc *uep_ring_next(const struct uep_ring *ring, u32 *room)
 {
-	u32 i;
+	u32 i = ring->head % RDMA_EP_RING_ENTRIES;
 
-	for (i = 0; i < nr; i++)
-		ring->shared->wc[ring->head++ % RDMA_EP_RING_ENTRIES] = wc[i];
+	*room = min(uep_ring_room(ring), RDMA_EP_RING_ENTRIES - i);
+	return &ring->shared->wc[i];
+}
+
+/* The next @nr entries have been written. */
+void uep_ring_add(struct uep_ring *ring, u32 nr)
+{
+	ring->head += nr;
 	/* Pairs with the user's acquire before it reads the entries. */
 	smp_store_release(&ring->shared->head, ring->head);
 }

@@ -165,8 +165,7 @@ static bool uep_cq_hw_renew(struct uep_cq_hw *hw)
 	if (!ep_dev_has(hw->cq.ibcq->device, EP_CAP_SOFTWARE))
 		left = 0;
 	while (n > 0 && left && !hw->tainted) {
-		n = ib_poll_cq(hw->cq.ibcq, UEP_POLL_BATCH, hw->wc);
-		memset(hw->wc, 0, sizeof(hw->wc));
+		n = uep_cq_hw_discard(hw);
 		left -= min_t(u32, left, max(n, 0));
 	}
 	mutex_unlock(&hw->poll_lock);
@@ -290,8 +289,6 @@ struct uep_cq *uep_cq_create(struct uep_ctx *ctx, u64 uid, struct uep_queue *cha
 	}
 	cq->chan = chan;
 	uep_node_init(&cq->comp, &cq->obj, uid);
-	cq->buf = cq->few;
-	cq->max_buf = ARRAY_SIZE(cq->few);
 	xa_init(&cq->qps);
 	uep_node_init(&cq->async, &cq->obj, uid);
 	cq->ctx = ctx;
@@ -368,7 +365,7 @@ static int uep_cq_resize(struct uep_cq *cq, struct rdma_ep_cmd_resize_cq *arg, u
 	if (!cq->nr_buf)
 		uep_cq_free_buf(cq);
 	/* The charge falls only without memory of held completions. */
-	if (*bytes > cq->obj.queue_bytes || cq->buf == cq->few)
+	if (*bytes > cq->obj.queue_bytes || !cq->buf)
 		swap(*bytes, cq->obj.queue_bytes);
 	WRITE_ONCE(cq->hw->wanted, arg->cqe);
 	cq->hw->cq.cqe = ibcq->cqe;

@@ -4,7 +4,9 @@
  * requests for events.
  */
 #include <linux/hrtimer.h>
+#include <linux/local_lock.h>
 #include <linux/pagemap.h>
+#include <linux/percpu.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -13,6 +15,16 @@
 
 #include "../trace.h"
 #include "verbs.h"
+
+/* For ib_poll_cq(), with @lock: all zero between uses, as drivers do not set all members. */
+struct uep_poll_buf {
+	local_lock_t lock;
+	struct ib_wc wc[UEP_POLL_BATCH];
+};
+
+static DEFINE_PER_CPU(struct uep_poll_buf, uep_poll_buf) = {
+	.lock = INIT_LOCAL_LOCK(lock),
+};
 
 void uep_cq_set_pending(struct uep_cq *cq)
 {
@@ -67,25 +79,31 @@ static bool uep_wc_to_user(struct uep_cq *cq, struct uep_wq **locked, struct rdm
 			   const struct ib_wc *src)
 {
 	const struct uep_qp *qp;
+	u32 qp_num = 0;
+	u64 wr_id;
 
-	memset(dst, 0, sizeof(*dst));
-	if (!uep_wq_complete(cq->obj.session, &cq->last, locked, src, &dst->wr_id, &dst->qp_num))
+	if (!uep_wq_complete(cq->obj.session, &cq->last, locked, src, &wr_id, &qp_num))
 		return false;
-	if (!dst->qp_num) {
+	if (!qp_num) {
 		qp = xa_load(&cq->qps, uep_qp_hw_key(src->qp));
-		dst->qp_num = qp ? qp->qp.qp_num : 0;
+		qp_num = qp ? qp->qp.qp_num : 0;
 	}
-	dst->status = src->status;
-	dst->opcode = src->opcode;
-	dst->vendor_err = src->vendor_err;
-	dst->byte_len = src->byte_len;
-	dst->imm_data = (__force u32)src->ex.imm_data;
-	dst->src_qp = src->src_qp;
-	dst->wc_flags = uep_wc_flags(src->wc_flags);
-	dst->pkey_index = src->pkey_index;
-	dst->slid = ib_lid_cpu16(src->slid);
-	dst->sl = src->sl;
-	dst->dlid_path_bits = src->dlid_path_bits;
+	trace_rdma_ep_wc_error(cq, qp_num, src);
+	*dst = (struct rdma_ep_wc) {
+		.wr_id = wr_id,
+		UEP_COPY(status),
+		UEP_COPY(opcode),
+		UEP_COPY(vendor_err),
+		UEP_COPY(byte_len),
+		.imm_data = (__force u32)src->ex.imm_data,
+		.qp_num = qp_num,
+		UEP_COPY(src_qp),
+		.wc_flags = uep_wc_flags(src->wc_flags),
+		UEP_COPY(pkey_index),
+		.slid = ib_lid_cpu16(src->slid),
+		UEP_COPY(sl),
+		UEP_COPY(dlid_path_bits),
+	};
 	if (src->status == IB_WC_SUCCESS && (src->opcode & IB_WC_RECV)) {
 		cq->received.posted++;
 		cq->received.bytes += src->byte_len;
@@ -93,67 +111,63 @@ static bool uep_wc_to_user(struct uep_cq *cq, struct uep_wq **locked, struct rdm
 	return true;
 }
 
-static void uep_cq_trace_errors(const struct uep_cq *cq, const struct rdma_ep_wc *wc, u32 nr)
+/* Drops up to one batch of a CQ without user, with poll_lock. Returns as ib_poll_cq(). */
+int uep_cq_hw_discard(struct uep_cq_hw *hw)
 {
-	for (; nr--; wc++)
-		if (wc->status != IB_WC_SUCCESS)
-			trace_rdma_ep_wc_error(cq, wc);
+	struct ib_wc *ibwc;
+	int n;
+
+	local_lock(&uep_poll_buf.lock);
+	ibwc = this_cpu_ptr(uep_poll_buf.wc);
+	n = ib_poll_cq(hw->cq.ibcq, UEP_POLL_BATCH, ibwc);
+	memset(ibwc, 0, UEP_POLL_BATCH * sizeof(*ibwc));
+	local_unlock(&uep_poll_buf.lock);
+	return n;
 }
 
 /*
- * Adds up to @max completions of the device, for which there is room, to the held ones, with
+ * Writes up to @max completions of the device, one batch at most, to @wc, and sets *@nr, with
  * poll_lock. Returns how many the device had, or its error.
  */
-static int uep_cq_poll_hw(struct uep_cq *cq, u32 max)
+static int uep_cq_poll_hw(struct uep_cq *cq, struct rdma_ep_wc *wc, u32 max, u32 *nr)
 {
-	struct rdma_ep_wc *wc = &cq->buf[cq->first_buf + cq->nr_buf];
-	struct ib_wc *ibwc = cq->hw->wc;
 	struct uep_wq *locked = NULL;
-	u32 nr = 0;
+	struct ib_wc *ibwc;
 	int n, i;
 
+	*nr = 0;
+	local_lock(&uep_poll_buf.lock);
+	ibwc = this_cpu_ptr(uep_poll_buf.wc);
 	n = ib_poll_cq(cq->hw->cq.ibcq, max, ibwc);
-	if (n > 0) {
-		rcu_read_lock();
-		for (i = 0; i < n; i++) {
-			if (uep_wc_to_user(cq, &locked, &wc[nr], &ibwc[i]))
-				nr++;
-			else if (ibwc[i].wr_id == UEP_DISARM_ID)
-				cq->hw->disarming = false;
-			ibwc[i] = (struct ib_wc) {};
-		}
-		uep_wq_complete_end(locked);
-		rcu_read_unlock();
-		cq->nr_buf += nr;
-		cq->nr_polled += nr;
+	rcu_read_lock();
+	for (i = 0; i < n; i++) {
+		if (uep_wc_to_user(cq, &locked, &wc[*nr], &ibwc[i]))
+			++*nr;
+		else if (ibwc[i].wr_id == UEP_DISARM_ID)
+			cq->hw->disarming = false;
+		ibwc[i] = (struct ib_wc) {};
 	}
-	trace_rdma_ep_poll(cq, nr, n);
-	if (trace_rdma_ep_wc_error_enabled())
-		uep_cq_trace_errors(cq, wc, nr);
+	uep_wq_complete_end(locked);
+	rcu_read_unlock();
 	/* A driver may have begun to write one more than it returns. */
 	if (n < 0)
 		memset(ibwc, 0, max * sizeof(*ibwc));
 	else if (n < (int)max)
 		ibwc[n] = (struct ib_wc) {};
+	local_unlock(&uep_poll_buf.lock);
+	cq->nr_polled += *nr;
+	trace_rdma_ep_poll(cq, *nr, n);
 	return n;
 }
 
-/*
- * Polls the device, up to one batch, if no completion is held; with poll_lock. Returns 1 if
- * there may be more than are held then, 0 if not, or an errno.
- */
-static int uep_cq_poll(struct uep_cq *cq, u32 max)
+/* As uep_cq_poll_hw(), to the held completions, which have room for @max more. */
+static int uep_cq_poll_held(struct uep_cq *cq, u32 max)
 {
-	int ret;
+	u32 nr;
+	int n = uep_cq_poll_hw(cq, &cq->buf[cq->first_buf + cq->nr_buf], max, &nr);
 
-	if (cq->nr_buf)
-		return 1;
-	if (cq->dead)
-		return -EIO;
-	cq->first_buf = 0;
-	max = min_t(u32, max, UEP_POLL_BATCH);
-	ret = uep_cq_poll_hw(cq, max);
-	return ret < 0 ? ret : ret == max;
+	cq->nr_buf += nr;
+	return n;
 }
 
 static void uep_cq_consume(struct uep_cq *cq, u32 nr)
@@ -179,6 +193,27 @@ static bool uep_cq_arm(struct uep_cq *cq)
 }
 
 /*
+ * Moves completions to @wc, held ones or else up to one batch of the device, and sets *@nr, with
+ * poll_lock. Returns 1 if there may be more, 0 if not, or an errno.
+ */
+static int uep_cq_take(struct uep_cq *cq, struct rdma_ep_wc *wc, u32 max, u32 *nr)
+{
+	int n;
+
+	*nr = min(max, cq->nr_buf);
+	if (*nr) {
+		memcpy(wc, &cq->buf[cq->first_buf], *nr * sizeof(*wc));
+		uep_cq_consume(cq, *nr);
+		return 1;
+	}
+	if (cq->dead)
+		return -EIO;
+	max = min_t(u32, max, UEP_POLL_BATCH);
+	n = uep_cq_poll_hw(cq, wc, max, nr);
+	return n < 0 ? n : n == max;
+}
+
+/*
  * Moves completions into the ring, with poll_lock; not more than the ring takes, as the user
  * and the device may continue at the same time. Returns 0, or an errno if there were none.
  *
@@ -189,20 +224,18 @@ static bool uep_cq_arm(struct uep_cq *cq)
  */
 static int uep_cq_fill(struct uep_cq *cq)
 {
-	u32 room, nr, filled = 0;
+	struct rdma_ep_wc *wc;
+	u32 room, nr, filled;
 	bool armed = false;
 	int ret;
 
-	while (filled < RDMA_EP_RING_ENTRIES) {
-		room = uep_ring_room(&cq->ring);
+	for (filled = 0; filled < RDMA_EP_RING_ENTRIES; filled += nr) {
+		wc = uep_ring_next(&cq->ring, &room);
 		if (!room)
 			return 0;
 		armed = armed || uep_cq_arm(cq);
-		ret = uep_cq_poll(cq, room);
-		nr = min(room, cq->nr_buf);
-		uep_ring_put(&cq->ring, &cq->buf[cq->first_buf], nr);
-		uep_cq_consume(cq, nr);
-		filled += nr;
+		ret = uep_cq_take(cq, wc, room, &nr);
+		uep_ring_add(&cq->ring, nr);
 		if (ret < 0)
 			return filled ? 0 : ret;
 		if (ret)
@@ -232,24 +265,42 @@ static u32 uep_cq_extend_buf(struct uep_cq *cq, u32 more)
 		size = min_t(u32, size, cq->hw->cq.cqe);
 		buf = kvmalloc_array(size, sizeof(*buf), GFP_KERNEL_ACCOUNT);
 	}
-	memmove(buf ?: cq->buf, cq->buf + cq->first_buf, cq->nr_buf * sizeof(*buf));
+	if (cq->nr_buf)
+		memmove(buf ?: cq->buf, cq->buf + cq->first_buf, cq->nr_buf * sizeof(*buf));
 	cq->first_buf = 0;
 	if (buf) {
-		if (cq->buf != cq->few)
-			kvfree(cq->buf);
+		kvfree(cq->buf);
 		cq->buf = buf;
 		cq->max_buf = size;
 	}
 	return min(more, cq->max_buf - cq->nr_buf);
 }
 
+/*
+ * Polls the device, up to one batch, if no completion is held; with poll_lock. Returns 1 if
+ * there may be more than are held then, 0 if not, or an errno.
+ */
+static int uep_cq_poll(struct uep_cq *cq, u32 max)
+{
+	int n;
+
+	if (cq->nr_buf)
+		return 1;
+	if (cq->dead)
+		return -EIO;
+	max = uep_cq_extend_buf(cq, min3(max, (u32)UEP_POLL_BATCH, cq->hw->cq.cqe));
+	if (!max)
+		return -ENOMEM;
+	n = uep_cq_poll_held(cq, max);
+	return n < 0 ? n : n == max;
+}
+
 /* Frees the memory of held completions when no completion is held; with poll_lock. */
 void uep_cq_free_buf(struct uep_cq *cq)
 {
-	if (cq->buf != cq->few)
-		kvfree(cq->buf);
-	cq->buf = cq->few;
-	cq->max_buf = ARRAY_SIZE(cq->few);
+	kvfree(cq->buf);
+	cq->buf = NULL;
+	cq->max_buf = 0;
 	cq->first_buf = 0;
 	cq->nr_buf = 0;
 }
@@ -273,7 +324,7 @@ bool uep_cq_drain_locked(struct uep_cq *cq)
 		max = uep_cq_extend_buf(cq, max);
 		if (!max)
 			return false;
-		n = uep_cq_poll_hw(cq, max);
+		n = uep_cq_poll_held(cq, max);
 		if (n < (int)max)
 			return n >= 0;
 	}

@@ -222,7 +222,7 @@ void uep_wq_cleanup(void);
 
 /* CQs (cq.c), polling them (poll.c), requests for events (notify.c) */
 
-/* Bounds the stack, and the time for which drivers disable interrupts */
+/* Bounds the time for which drivers disable interrupts */
 #define UEP_POLL_BATCH	8
 
 /* The wr_id of uep_cq_disarm(): no cookie of a request is 0 */
@@ -236,7 +236,6 @@ void uep_wq_cleanup(void);
  */
 struct uep_cq_hw {
 	struct kref ref;		/* the device's list; the user, or the idle list */
-	struct rcu_head rcu;		/* a driver may be late with a notification */
 	struct ep_cq cq;
 	struct mutex notify_lock;	/* requests for events; outside poll_lock */
 	struct mutex poll_lock;		/* uses of cq */
@@ -244,14 +243,15 @@ struct uep_cq_hw {
 	struct uep_cq *user;		/* NULL: idle, or destroyed */
 	u32 wanted;			/* entries that the user wanted (poll_lock; read without) */
 	u32 granted;			/* and may use (the same) */
-	/* For ib_poll_cq(): all zero before, as drivers do not set all members (poll_lock) */
-	struct ib_wc wc[UEP_POLL_BATCH];
 	bool tainted;			/* differs from a new one: it gets no other user */
 	bool armed;			/* the device will report any completion */
 	atomic_t waiters;		/* tasks that wait until it is not armed (uep_cq_await()) */
 	bool any_requested;		/* a report of any, since uep_cq_disarm() (poll_lock) */
 	bool disarming;			/* its completion has not been polled (poll_lock) */
-	struct uep_idle idle;
+	union {
+		struct uep_idle idle;
+		struct rcu_head rcu;	/* at its end: a driver may be late with a notification */
+	};
 };
 
 /*
@@ -265,11 +265,10 @@ struct uep_cq {
 	struct uep_queue *chan;		/* completion channel or NULL */
 	struct uep_node comp;		/* completion events */
 	struct uep_node async;		/* asynchronous events */
-	struct rdma_ep_wc *buf;		/* completions for the user: @few, or charged with the CQ */
+	struct rdma_ep_wc *buf;		/* completions for the user, or NULL (charged with the CQ) */
 	u32 max_buf;			/* size of buf */
 	u32 first_buf;			/* the oldest one */
 	u32 nr_buf;			/* held ones */
-	struct rdma_ep_wc few[UEP_POLL_BATCH];
 	u64 nr_polled;			/* completions for the user until now */
 	struct uep_wq_last last;	/* queue of the latest one */
 	struct uep_traffic received;	/* of these messages of peers */
@@ -310,6 +309,7 @@ void uep_cq_completed(struct uep_cq *cq);
 void uep_cq_set_dead(struct uep_cq *cq);
 void uep_cq_reap(struct uep_cq *cq);
 u32 uep_cq_count(struct uep_cq *cq);
+int uep_cq_hw_discard(struct uep_cq_hw *hw);
 bool uep_cq_drain_locked(struct uep_cq *cq);
 bool uep_cq_drain(struct uep_cq *cq);
 bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end);
