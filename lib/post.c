@@ -26,7 +26,7 @@ struct wr {
 BEGINS_AS_WR(struct ibv_send_wr);
 BEGINS_AS_WR(struct ibv_recv_wr);
 
-#define ON_STACK 1024	/* some ten plain requests */
+#define ON_STACK 6144	/* 64 plain requests */
 
 struct buffer {
 	uint8_t *start;

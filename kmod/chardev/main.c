@@ -62,9 +62,12 @@ static int __init uep_module_init(void)
 	ret = uep_session_init();
 	if (ret)
 		goto err_ulp;
-	ret = ep_dev_init();
+	ret = uep_post_init();
 	if (ret)
 		goto err_session;
+	ret = ep_dev_init();
+	if (ret)
+		goto err_post;
 	ret = uep_metrics_init();
 	if (ret)
 		goto err_dev;
@@ -77,6 +80,8 @@ err_metrics:
 	uep_metrics_cleanup();
 err_dev:
 	ep_dev_cleanup();
+err_post:
+	uep_post_cleanup();
 err_session:
 	uep_session_cleanup();
 err_ulp:
@@ -101,6 +106,7 @@ static void __exit uep_module_exit(void)
 	ulp_cleanup();
 	ep_id_cleanup_engine();
 	ep_drivers_exit();
+	uep_post_cleanup();
 	uep_wq_cleanup();
 	uep_accounts_cleanup();
 }

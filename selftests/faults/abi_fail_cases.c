@@ -391,17 +391,17 @@ ABI_FN(check_polled, poll_cq)
 	return a->num == 1 && wc->wr_id == 77 ? 0 : -ENODATA;
 }
 
-/* A list of sends, inline and not, longer than one buffer of the module */
+/* A list of sends, inline and not, longer than the buffers that the module has */
 ABI_FN(post_send_list, post)
 {
 	struct rdma_ep_cmd_reg_mr mr;
-	struct abi_pair p = { .max_wr = 64 };
+	struct abi_pair p = { .max_wr = 128 };
 	int ret;
 
 	ret = abi_pair_open(&w->s, &p) ?:
 	      abi_reg_mr(&w->s, w->s.pd, w->page, 4096, AC_LOCAL_WRITE, &mr);
 	abi_wrs_init(&w->wrs);
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 100; i++) {
 		struct rdma_ep_send_wr *wr;
 
 		wr = abi_send_wr(&w->wrs, WR_SEND, SEND_SIGNALED, i);

@@ -67,74 +67,74 @@ static int uep_batch_post_hw(struct uep_post_queue *q, const struct uep_post_req
 	return ib_post_recv(q->qp->qp.ibqp, &wr->recv, bad_recv);
 }
 
-/* Counts the requests from @first to before @end, which have been posted. With wq->lock */
-static void uep_post_count(struct uep_post_queue *q, const struct uep_post_batch *b, u32 first,
-			   u32 end)
+/* Counts the requests from @r to before @end, which have been posted. With wq->lock */
+static void uep_post_count(struct uep_post_queue *q, const struct uep_post_req *r,
+			   const struct uep_post_req *end)
 {
-	const struct uep_post_req *r;
 	struct uep_wq *wq = q->wq;
 	u64 bytes = 0;
-	u32 i;
 
-	for (i = first; i < end; i++) {
-		r = &b->req[i];
+	wq->traffic.posted += end - r;
+	for (; r < end; r++) {
 		bytes += r->bytes;
 		if (q->send && r->wr.wr.opcode == IB_WR_RDMA_READ) {
 			wq->reads.posted++;
 			wq->reads.bytes += r->bytes;
 		}
 	}
-	wq->traffic.posted += end - first;
 	wq->traffic.bytes += bytes;
 	q->bytes += bytes;
+}
+
+/* Does the queue take requests? With wq->lock. 0 or an errno */
+static int uep_batch_may_post(const struct uep_post_queue *q)
+{
+	const struct uep_qp *qp = q->qp;
+
+	if (q->wq->dead)
+		return -EIO;
+	/* The driver changes the state of a connected iWARP QP, and checks it. */
+	if (qp && !(q->send && qp->iwarp) &&
+	    READ_ONCE(qp->qp.state) < (q->send ? IB_QPS_RTS : IB_QPS_INIT))
+		return -EINVAL;
+	return 0;
 }
 
 /* With wq->lock. */
 static u32 uep_batch_post_locked(struct uep_post_queue *q, struct uep_post_batch *b, u32 first,
 				 int *err)
 {
-	struct ib_recv_wr *wr, *last = NULL;
+	struct uep_post_req *from = &b->req[first], *end = &b->req[b->nr], *r, *good;
+	struct ib_recv_wr *last = NULL;
 	const union uep_wr *bad = NULL;
-	struct uep_post_req *r;
-	struct uep_wq *wq = q->wq;
-	struct uep_qp *qp = q->qp;
-	u32 i, n = first, good;
-	int ret;
+	int ret = uep_batch_may_post(q);
 
-	if (wq->dead)
-		*err = -EIO;
-	/* The driver changes the state of a connected iWARP QP, and checks it. */
-	else if (qp && !(q->send && qp->iwarp) &&
-		 READ_ONCE(qp->qp.state) < (q->send ? IB_QPS_RTS : IB_QPS_INIT))
-		*err = -EINVAL;
-	for (; !*err && n < b->nr; n++) {
-		r = &b->req[n];
-		if (!uep_batch_push(q, r, b->signal_last && n == b->nr - 1)) {
-			*err = -ENOMEM;
+	for (r = from; r < end && !ret; r++) {
+		if (!uep_batch_push(q, r, b->signal_last && r + 1 == end)) {
+			ret = -ENOMEM;
 			break;
 		}
-		wr = &r->wr.recv;
-		wr->next = NULL;
 		if (last)
-			last->next = wr;
-		last = wr;
+			last->next = &r->wr.recv;
+		last = &r->wr.recv;
 	}
-	good = n;
-	if (n == first)
+	*err = ret;
+	if (!last)
 		return 0;
-	ret = uep_batch_post_hw(q, &b->req[first], &bad);
+	last->next = NULL;
+	good = r;
+	ret = uep_batch_post_hw(q, from, &bad);
 	if (ret) {
 		*err = ret;
-		for (good = first; good < n; good++)
-			if (&b->req[good].wr == bad)
-				break;
+		for (good = from; good < r && &good->wr != bad; good++)
+			;
 	}
-	for (i = n; i > good; i--)
-		uep_wq_pop(wq, b->req[i - 1].wr.recv.wr_id);
-	uep_post_count(q, b, first, good);
-	if (b->ends_piece && good == b->nr)
-		WRITE_ONCE(qp->pace.cookie, b->req[good - 1].wr.recv.wr_id);
-	return good - first;
+	for (; r > good; r--)
+		uep_wq_pop(q->wq, r[-1].wr.recv.wr_id);
+	uep_post_count(q, from, good);
+	if (b->ends_piece && good == end)
+		WRITE_ONCE(q->qp->pace.cookie, end[-1].wr.recv.wr_id);
+	return good - from;
 }
 
 /*

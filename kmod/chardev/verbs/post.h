@@ -15,6 +15,7 @@
  */
 struct uep_post_buf {
 	u8 *data;
+	u8 **spare;			/* the CPU's buffer that data is, or NULL */
 	u32 len;
 	u32 pos;			/* of the next record, in data */
 	u64 user;			/* the user's buffer */

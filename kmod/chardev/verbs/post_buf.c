@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The copy of the user's list of work requests, and the memory that it names. */
+#include <linux/percpu.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "post.h"
+
+/* 64 sends with one entry each, and more */
+#define UEP_POST_SPARE		8192
 
 /* Entries are posted from the copy. */
 static_assert(sizeof(struct rdma_ep_sge) == sizeof(struct ib_sge));
@@ -12,10 +16,66 @@ static_assert(offsetof(struct rdma_ep_sge, addr) == offsetof(struct ib_sge, addr
 static_assert(offsetof(struct rdma_ep_sge, length) == offsetof(struct ib_sge, length));
 static_assert(offsetof(struct rdma_ep_sge, lkey) == offsetof(struct ib_sge, lkey));
 
+/*
+ * A buffer for each CPU, or NULL while it is in use: allocating and clearing one takes longer than
+ * checking a list.
+ */
+static DEFINE_PER_CPU(u8 *, uep_post_spares);
+
+int __init uep_post_init(void)
+{
+	int cpu;
+	u8 *buf;
+
+	for_each_possible_cpu(cpu) {
+		buf = kmalloc_node(UEP_POST_SPARE, GFP_KERNEL, cpu_to_node(cpu));
+		if (!buf) {
+			uep_post_cleanup();
+			return -ENOMEM;
+		}
+		per_cpu(uep_post_spares, cpu) = buf;
+	}
+	return 0;
+}
+
+/* No task is posting. */
+void uep_post_cleanup(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		kfree(per_cpu(uep_post_spares, cpu));
+		per_cpu(uep_post_spares, cpu) = NULL;
+	}
+}
+
+/* Memory for @len bytes of the list */
+static int uep_post_alloc(struct uep_post_buf *buf, u32 len)
+{
+	buf->spare = NULL;
+	buf->data = (u8 *)buf->stack;
+	if (len <= sizeof(buf->stack))
+		return 0;
+	if (len <= UEP_POST_SPARE) {
+		/* The task may continue on another CPU. */
+		buf->spare = raw_cpu_ptr(&uep_post_spares);
+		buf->data = xchg(buf->spare, NULL);
+		if (buf->data)
+			return 0;
+	}
+	buf->spare = NULL;
+	buf->data = kvmalloc(len, GFP_KERNEL_ACCOUNT);
+	return buf->data ? 0 : -ENOMEM;
+}
+
 void uep_post_free(struct uep_post_buf *buf)
 {
-	if (buf->data != (u8 *)buf->stack)
+	if (buf->spare) {
+		/* Pairs with xchg(): the next task writes to the buffer. */
+		smp_store_release(buf->spare, buf->data);
+	} else if (buf->data != (u8 *)buf->stack) {
 		kvfree(buf->data);
+	}
 }
 
 /* Copies the user's buffer from @from on, which may have changed since an earlier copy. */
@@ -44,12 +104,9 @@ int uep_post_copy(struct uep_post_buf *buf, struct rdma_ep_cmd_post *arg)
 	/* Only POST_SEND has the flag. */
 	if (arg->wrs_len > len && !(arg->flags & RDMA_EP_POST_ALL))
 		return -E2BIG;
-	buf->data = (u8 *)buf->stack;
-	if (len > sizeof(buf->stack)) {
-		buf->data = kvmalloc(len, GFP_KERNEL_ACCOUNT);
-		if (!buf->data)
-			return -ENOMEM;
-	}
+	ret = uep_post_alloc(buf, len);
+	if (ret)
+		return ret;
 	buf->user = arg->wrs;
 	buf->user_len = arg->wrs_len;
 	ret = uep_post_load(buf, 0);

@@ -165,23 +165,26 @@ int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_re
 	if (IS_ERR(op))
 		return PTR_ERR(op);
 
-	memset(k, 0, sizeof(*k));
+	if (op->rdma) {
+		k->rdma = (struct ib_rdma_wr) { .remote_addr = u->remote_addr, .rkey = u->rkey };
+	} else if (op->atomic) {
+		if (u->remote_addr & 7)
+			return -EINVAL;
+		k->atomic = (struct ib_atomic_wr) {
+			.remote_addr = u->remote_addr,
+			.compare_add = u->compare_add,
+			.swap = u->swap,
+			.rkey = u->rkey,
+		};
+	} else if (qp->qp.type == IB_QPT_UD) {
+		k->ud = (struct ib_ud_wr) {};
+	} else {
+		k->wr = (struct ib_send_wr) {};
+	}
 	k->wr.opcode = u->opcode;
 	k->wr.send_flags = u->send_flags;
 	if (op->imm)
 		k->wr.ex.imm_data = (__force __be32)u->imm_data;
-	if (op->rdma) {
-		k->rdma.remote_addr = u->remote_addr;
-		k->rdma.rkey = u->rkey;
-	}
-	if (op->atomic) {
-		if (u->remote_addr & 7)
-			return -EINVAL;
-		k->atomic.remote_addr = u->remote_addr;
-		k->atomic.compare_add = u->compare_add;
-		k->atomic.swap = u->swap;
-		k->atomic.rkey = u->rkey;
-	}
 	r->wr_id = u->wr_id;
 	/* Last, as it reads the buffer behind the record. */
 	ret = uep_send_data(qp, op, u, buf, r);

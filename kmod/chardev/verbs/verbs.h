@@ -265,7 +265,7 @@ struct uep_cq {
 	struct uep_queue *chan;		/* completion channel or NULL */
 	struct uep_node comp;		/* completion events */
 	struct uep_node async;		/* asynchronous events */
-	struct rdma_ep_wc *buf;		/* completions for the user, or NULL (charged with the CQ) */
+	struct rdma_ep_wc *buf;		/* completions for the user (charged with the CQ) or NULL */
 	u32 max_buf;			/* size of buf */
 	u32 first_buf;			/* the oldest one */
 	u32 nr_buf;			/* held ones */
@@ -432,8 +432,10 @@ void uep_qp_set_port(struct uep_qp *qp, u32 port);
 struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev, u32 qp_num);
 uep_cmd_fn uep_modify_qp, uep_query_qp, uep_attach_mcast, uep_detach_mcast;
 
-/* Posting (post.c) */
+/* Posting (post.c, post_buf.c) */
 
+int uep_post_init(void);
+void uep_post_cleanup(void);
 uep_cmd_fn uep_post_send, uep_post_recv, uep_post_srq_recv;
 
 /* Queries (query.c), conversions (attr.c) */
