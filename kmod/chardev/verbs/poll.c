@@ -14,7 +14,7 @@
 #include <rdma/opa_addr.h>
 
 #include "../trace.h"
-#include "verbs.h"
+#include "wq.h"
 
 /* For ib_poll_cq(), with @lock: all zero between uses, as drivers do not set all members. */
 struct uep_poll_buf {

@@ -49,23 +49,23 @@ static inline void *uep_post_next(struct uep_post_buf *buf, u64 len)
 static inline int uep_post_sges(struct uep_pd *pd, struct uep_post_buf *buf, struct ib_sge *sge,
 				u32 num, bool write, u64 *total)
 {
+	struct ib_sge *end = sge + num, *next = sge, *s;
 	u64 bytes = 0;
-	u32 i, left = 0;
 
-	for (i = 0; i < num; i++) {
-		if (!sge[i].length)
+	for (s = sge; s < end; s++) {
+		if (!s->length)
 			continue;
-		if (!uep_mr_check(pd, buf->mr, &sge[i], write))
+		if (!uep_mr_check(pd, buf->mr, s, write))
 			return -EINVAL;
-		bytes += sge[i].length;
-		if (left < i)
-			sge[left] = sge[i];
-		left++;
+		bytes += s->length;
+		if (next < s)
+			*next = *s;
+		next++;
 	}
-	for (i = left; i < num; i++)
-		sge[i].length = 0;
 	*total = bytes;
-	return left;
+	for (s = next; s < end; s++)
+		s->length = 0;
+	return next - sge;
 }
 
 union uep_wr {

@@ -175,7 +175,7 @@ struct uep_wq_order {
 /*
  * A send, receive or shared receive queue. @lock protects what has no other rule. It is held
  * across ib_post_*(), and handlers do not take it. The structure is freed a grace period after
- * uep_wq_free(), as uep_wq_complete() finds it under RCU.
+ * uep_wq_free(), as uep_wq_find() finds it under RCU.
  */
 struct uep_wq {
 	const struct uep_session *session; /* only to be compared */
@@ -215,15 +215,13 @@ bool uep_wq_is_posted(struct uep_wq *wq, u64 cookie);
 u32 uep_wq_level(const struct uep_wq *wq, u32 *free);
 void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
-bool uep_wq_complete(const struct uep_session *session, struct uep_wq_last *last,
-		     struct uep_wq **locked, const struct ib_wc *wc, u64 *wr_id, u32 *qp_num);
 void uep_wq_complete_end(struct uep_wq *locked);
 void uep_wq_cleanup(void);
 
 /* CQs (cq.c), polling them (poll.c), requests for events (notify.c) */
 
 /* Bounds the time for which drivers disable interrupts */
-#define UEP_POLL_BATCH	8
+#define UEP_POLL_BATCH	16
 
 /* The wr_id of uep_cq_disarm(): no cookie of a request is 0 */
 #define UEP_DISARM_ID	0

@@ -20,17 +20,6 @@ static u32 uep_wqs_next;
 /* Freed ones of all sessions; for struct uep_wq_last */
 static atomic64_t uep_wqs_freed;
 
-static void uep_slot_set_next(struct uep_wq *wq, u32 i, u32 next)
-{
-	wq->slots[i].next = next - i - 1;
-}
-
-/* Slots of both orders */
-static u32 uep_wq_nr_slots(const struct uep_wq *wq, u32 size)
-{
-	return wq->reads_apart ? 2 * size : size;
-}
-
 /* @ordered: a send queue. Slots are allocated with the first post: many endpoints wait long. */
 int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size, bool ordered)
 {
@@ -171,16 +160,6 @@ bool uep_wq_has_room(struct uep_wq *wq, u32 max, u32 num)
 	return ret;
 }
 
-static void uep_wq_free_slot(struct uep_wq *wq, u32 i)
-{
-	struct uep_slot *slot = &wq->slots[i];
-
-	slot->busy = false;
-	uep_slot_set_next(wq, i, wq->order[0].head);
-	wq->order[0].head = i;
-	wq->order[0].used--;
-}
-
 /* Undoes the latest uep_wq_push() of the order, with wq->lock. */
 void uep_wq_pop(struct uep_wq *wq, u64 cookie)
 {
@@ -214,7 +193,7 @@ bool uep_wq_is_posted(struct uep_wq *wq, u64 cookie)
  * With a request all older ones of its order have completed. With reads_apart the driver may
  * report a failed one before older ones, so signalled ones wait for their own completion.
  */
-static bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
+bool uep_wq_complete_ordered(struct uep_wq *wq, u32 i)
 {
 	u32 o = i >= wq->size, base = o * wq->size;
 	struct uep_wq_order *order = &wq->order[o];
@@ -269,8 +248,8 @@ static struct uep_wq *uep_wq_find(const struct uep_session *session, struct uep_
 }
 
 /* Locks the session's queue of the id instead of *@locked, or none. */
-static struct uep_wq *uep_wq_switch(const struct uep_session *session, struct uep_wq_last *last,
-				    struct uep_wq **locked, u32 id)
+struct uep_wq *uep_wq_switch(const struct uep_session *session, struct uep_wq_last *last,
+			     struct uep_wq **locked, u32 id)
 {
 	struct uep_wq *wq = uep_wq_find(session, last, id);
 
@@ -281,40 +260,6 @@ static struct uep_wq *uep_wq_switch(const struct uep_session *session, struct ue
 		__release(&wq->lock);	/* by uep_wq_complete_end() */
 	}
 	return wq;
-}
-
-/*
- * Resolves the cookie of a completion and frees the slot, under rcu_read_lock(). *@qp_num is not
- * set for a basic shared receive queue. *@locked: the queue of the completion before, NULL at
- * first; it stays locked until uep_wq_complete_end(), as the next completion is often of the same
- * queue. @last: the caller's, also for later calls
- */
-bool uep_wq_complete(const struct uep_session *session, struct uep_wq_last *last,
-		     struct uep_wq **locked, const struct ib_wc *wc, u64 *wr_id, u32 *qp_num)
-{
-	u64 cookie = wc->wr_id;
-	struct uep_wq *wq = *locked;
-	u32 i = cookie & ((1U << UEP_SLOT_BITS) - 1);
-	u16 seq = (cookie >> UEP_SLOT_BITS) & UEP_SEQ_MASK;
-
-	if (!wq || wq->id != cookie >> 32)
-		wq = uep_wq_switch(session, last, locked, cookie >> 32);
-	if (!wq || !wq->slots || i >= uep_wq_nr_slots(wq, wq->size) || !wq->slots[i].busy ||
-	    wq->slots[i].seq != seq)
-		return false;
-	*wr_id = wq->slots[i].wr_id;
-	if (wq->qp_num)
-		*qp_num = wq->qp_num;
-	else if (wq->xrcd)
-		*qp_num = ep_xrcd_qp_num(wq->xrcd, wc->qp);
-	if (wq->ordered)
-		return uep_wq_complete_ordered(wq, i) &&
-		       (wq->slots[i].signalled != UEP_SIGNALLED_HERE ||
-			wc->status != IB_WC_SUCCESS);
-	if ((s32)(wq->slots[i].next - wq->latest) > 0)
-		wq->latest = wq->slots[i].next;
-	uep_wq_free_slot(wq, i);
-	return true;
 }
 
 /*
