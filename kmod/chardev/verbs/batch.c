@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Batches of checked requests: receives are added here, and sends in send.c. A batch is posted as
- * one chain.
+ * Batches of checked requests, which post.h (receives) and send.c add. A batch is posted as one
+ * chain.
  */
 #include "post.h"
 #include "wq.h"
@@ -11,33 +11,6 @@ static_assert(offsetof(struct ib_send_wr, next) == offsetof(struct ib_recv_wr, n
 static_assert(offsetof(struct ib_send_wr, wr_id) == offsetof(struct ib_recv_wr, wr_id));
 static_assert(offsetof(struct ib_send_wr, sg_list) == offsetof(struct ib_recv_wr, sg_list));
 static_assert(offsetof(struct ib_send_wr, num_sge) == offsetof(struct ib_recv_wr, num_sge));
-
-/* As uep_send_add(), for a receive. */
-int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_post_req *r)
-{
-	struct ib_recv_wr *wr = &r->wr.recv;
-	const struct rdma_ep_recv_wr *u;
-	struct ib_sge *sge;
-	u64 total;
-	int n;
-
-	u = uep_post_next(buf, sizeof(*u));
-	if (!u || u->reserved || u->num_sge > q->max_sge)
-		return -EINVAL;
-	sge = uep_post_next(buf, (u64)u->num_sge * sizeof(*sge));
-	if (!sge)
-		return -EINVAL;
-	n = uep_post_sges(q->pd, buf, sge, u->num_sge, true, &total);
-	if (n < 0)
-		return n;
-	if (total > q->pd->obj.dev->max_recv_sz)
-		return -EINVAL;
-	r->wr_id = u->wr_id;
-	r->bytes = total;
-	wr->sg_list = sge;
-	wr->num_sge = n;
-	return 0;
-}
 
 static bool uep_batch_push(struct uep_post_queue *q, struct uep_post_req *r, bool signal)
 {

@@ -151,7 +151,6 @@ static inline bool uep_is_signalled(const struct uep_qp *qp, const struct ib_sen
 	return qp->qp.sq_sig_all || (wr->send_flags & IB_SEND_SIGNALED);
 }
 
-int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf, struct uep_post_req *r);
 u32 uep_batch_post(struct uep_post_queue *q, struct uep_post_batch *b, u32 first, int *err);
 
 u32 uep_pace_begin(struct uep_qp *qp);
@@ -159,5 +158,33 @@ void uep_pace_end(struct uep_qp *qp, u64 bytes, u64 in_piece, unsigned long bega
 bool uep_pace_wait(struct uep_qp *qp);
 
 int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_req *r);
+
+/* As uep_send_add(), for a receive. */
+static inline int uep_recv_add(struct uep_post_queue *q, struct uep_post_buf *buf,
+			       struct uep_post_req *r)
+{
+	struct ib_recv_wr *wr = &r->wr.recv;
+	const struct rdma_ep_recv_wr *u;
+	struct ib_sge *sge;
+	u64 total;
+	int n;
+
+	u = uep_post_next(buf, sizeof(*u));
+	if (!u || u->reserved || u->num_sge > q->max_sge)
+		return -EINVAL;
+	sge = uep_post_next(buf, (u64)u->num_sge * sizeof(*sge));
+	if (!sge)
+		return -EINVAL;
+	n = uep_post_sges(q->pd, buf, sge, u->num_sge, true, &total);
+	if (n < 0)
+		return n;
+	if (total > q->pd->obj.dev->max_recv_sz)
+		return -EINVAL;
+	r->wr_id = u->wr_id;
+	r->bytes = total;
+	wr->sg_list = sge;
+	wr->num_sge = n;
+	return 0;
+}
 
 #endif /* RDMA_EP_POST_H */
