@@ -1094,6 +1094,7 @@ struct rdma_ep_cq_ring {
  *
  *  - EFAULT: @wcs or the structure itself cannot be written. The next call returns
  *    the completions that were taken from the CQ
+ *  - ENOMEM: no memory for completions, which stay in the CQ
  */
 struct rdma_ep_cmd_poll_cq {
 	__u32 size;
