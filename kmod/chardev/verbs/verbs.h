@@ -254,7 +254,7 @@ struct uep_cq_hw {
 
 /*
  * A completion queue. hw->poll_lock protects what has no other rule, and the order of
- * completions: from the device to @buf, and from there to the user.
+ * completions: the user gets those in @buf before any of the device.
  */
 struct uep_cq {
 	struct uep_obj obj;		/* QPs depend on it */
