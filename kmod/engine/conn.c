@@ -163,10 +163,14 @@ int ep_id_conn_response(struct ep_id *id)
 		rdma_reject(id->cm_id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	else
 		ret = rdma_accept(id->cm_id, NULL);
-	if (ret)
+	if (ret == -EBUSY)
+		ret = -EIO;
+	if (ret) {
+		ep_id_failing(id, ret);
 		ep_qp_error(qp);
+	}
 	ep_id_put_qp(id, qp);
-	return ret == -EBUSY ? -EIO : ret;
+	return ret;
 }
 
 static bool ep_id_iwarp(const struct ep_id *id)

@@ -377,6 +377,12 @@ struct ep_id_ops {
 	 * param.ud.private_data is the struct ep_mcast
 	 */
 	void (*event)(struct ep_id *id, const struct rdma_cm_event *event);
+	/*
+	 * Optional: the engine moves the QP of an id that has failed to connect to ERR next, so
+	 * requests are flushed. event() follows, unless it has reported a failure before. The
+	 * same context
+	 */
+	void (*failing)(struct ep_id *id, int error);
 	/* Optional: may ep_id_resolve() resolve the route? Inside ep_id_begin_bound() */
 	int (*may_route)(struct ep_id *id);
 	/* ... whatever the task? False: may_route() decides. With the handler mutex, as event() */
@@ -436,6 +442,13 @@ struct ep_id {
 	struct list_head joined;	/* those whose QP is to be attached (references) */
 	u32 mcast_key;			/* last ep_mcast.key */
 };
+
+/* See ep_id_ops.failing. With the handler locked */
+static inline void ep_id_failing(struct ep_id *id, int error)
+{
+	if (id->ops->failing)
+		id->ops->failing(id, error);
+}
 
 int ep_id_init_engine(void);
 void ep_id_cleanup_engine(void);

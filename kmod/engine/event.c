@@ -118,10 +118,11 @@ static int ep_id_defer_response(struct ep_id *id, const struct rdma_cm_event *ev
 }
 
 /* The connection has failed. With the handler locked. */
-static void ep_id_fail_qp(struct ep_id *id)
+static void ep_id_fail_qp(struct ep_id *id, int error)
 {
 	struct ep_qp *qp = ep_id_get_qp(id);
 
+	ep_id_failing(id, error);
 	if (!qp)
 		return;
 	/* A change of an XRC target waits for those of other users in its domain. */
@@ -143,7 +144,7 @@ static void ep_id_response(struct ep_id *id, const struct rdma_cm_event *event)
 		if (!ret)
 			return;
 		rdma_reject(id->cm_id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
-		ep_id_fail_qp(id);
+		ep_id_fail_qp(id, ret);
 	}
 	ep_id_responded(id, event, ret);
 }
@@ -304,7 +305,7 @@ int ep_id_handler(struct rdma_cm_id *cm_id, struct rdma_cm_event *event)
 			return 0;
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		ep_id_fail_qp(id);
+		ep_id_fail_qp(id, -ECONNREFUSED);
 		fallthrough;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		ep_id_qp_moved(id, false);

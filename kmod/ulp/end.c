@@ -171,7 +171,8 @@ EXPORT_SYMBOL_GPL(rdma_ep_abort);
  * Context: any
  *
  * Return: 0, or the first error that ended it, which does not change any more:
- * * -ECONNREFUSED: the peer has rejected
+ * * -ECONNREFUSED: the peer has rejected. Set before requests of the QP are flushed, unless the
+ *	driver flushes them by itself
  * * -ETIMEDOUT: the peer does not answer
  * * -ECONNABORTED and others: resolving or connecting has failed
  * * -ECONNRESET: the peer has disconnected

@@ -79,6 +79,14 @@ static void ulp_id_event(struct ep_id *id, const struct rdma_cm_event *event)
 	ulp_report_end(ep, event);
 }
 
+/* A completion handler that gets a flushed request reads the status. */
+static void ulp_id_failing(struct ep_id *id, int error)
+{
+	struct rdma_ep *ep = container_of(id, struct rdma_ep, id);
+
+	cmpxchg(&ep->status, 0, error);
+}
+
 static void ulp_hold_get(struct ep_dev_user *hold)
 {
 	refcount_inc(&container_of(hold, struct rdma_ep, hold)->ref);
@@ -250,6 +258,7 @@ err:
 static const struct ep_id_ops ulp_id_ops = {
 	.request = ulp_id_request,
 	.event = ulp_id_event,
+	.failing = ulp_id_failing,
 	.get_qp = ulp_get_qp,
 	.put_qp = ulp_put_qp,
 	.get_mcast = ulp_get_mcast,

@@ -156,7 +156,7 @@ EXPORT_SYMBOL_GPL(rdma_ep_channel);
  * rdma_ep_get_request() made @ep of: parameters, private data, and why the peer has
  * rejected. Valid until the next such call.
  *
- * Return: event, or NULL
+ * Return: event, or NULL: there is none, or rdma_ep_abort() has ended the call before it came
  */
 const struct rdma_cm_event *rdma_ep_event(const struct rdma_ep *ep)
 {

@@ -75,6 +75,25 @@ static void kt_peer_rejects(struct kt *t)
 	kt_expect_over(t, p.client, -ECONNREFUSED);
 }
 
+/* Handlers of the flushed requests find the status: it is set before the QP fails. */
+static void kt_status_before_flush(struct kt *t)
+{
+	struct sockaddr_storage addr = kt_sa(KT_ADDR2, 0);
+	struct kt_call *call;
+	struct kt_pair p;
+
+	kt_mock_device(t);
+	kt_pair_client(t, &p, &(struct kt_setup) { .addr = &addr });
+	kt_destroy(t, p.listener);
+	kt_assert_eq(t, 0, kt_helper("stall modify_qp 1"));
+	call = kt_connect(t, p.client, KT_CALL_MS);
+	kt_expect(t, kt_wait_for(rdma_ep_status(p.client), KT_PROMPT_MS));
+	kt_expect_eq(t, -ECONNREFUSED, rdma_ep_status(p.client));
+	kt_expect_waits(t, call);
+	kt_assert_eq(t, 0, kt_helper("stall modify_qp 0"));
+	kt_expect_call(t, call, KT_PROMPT_MS, -ECONNREFUSED);
+}
+
 static void kt_end_bad_input(struct kt *t)
 {
 	kt_expect_eq(t, -EINVAL, rdma_ep_status(NULL));
@@ -481,6 +500,7 @@ static void kt_drain(struct kt *t)
 const struct kt_test kt_end_tests[] = {
 	{ "end_by_peer", kt_peer_disconnects },
 	{ "end_by_rejection", kt_peer_rejects },
+	{ "status_before_flush", kt_status_before_flush },
 	{ "end_bad_input", kt_end_bad_input },
 	{ "end_callback", kt_on_end },
 	{ "end_by_refusal", kt_refused },
