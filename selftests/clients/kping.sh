@@ -81,10 +81,10 @@ rejected_case()
 		"$WORK/client.out" || problem "client: not rejected"
 }
 
-# expect_figures NAME: the result has its speed
+# expect_figures NAME: the result has its speed, which may be below one message a second
 expect_figures()
 {
-	grep -Eq ' ns=[1-9][0-9]* ns_per_round=[1-9][0-9]* messages_per_s=[1-9][0-9]* mb_per_s=[0-9]+\.[0-9]{3}$' \
+	grep -Eq ' ns=[1-9][0-9]* ns_per_round=[1-9][0-9]* messages_per_s=[0-9]+ mb_per_s=[0-9]+\.[0-9]{3}$' \
 		"$WORK/$1.out" || problem "$1: no figures"
 	sed -E 's/^.*mode=/# mode=/; s/ state.*(size=)/ \1/' "$WORK/$1.out"
 }
