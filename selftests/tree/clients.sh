@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Checks the verdicts of clients/common.sh that depend on a driver: data that siw leaves unread excuses
-# only a case in which a program does not end (SIW-25).
+# only a case that reports no progress (SIW-25).
 
 # shellcheck source=selftests/tree/checks.sh
 . "$(dirname "$0")/checks.sh"
