@@ -91,13 +91,14 @@ const struct ep_res_ops uep_qp_res_ops = {
 };
 
 /*
- * QPs by device and number, which has 24 bits. On 32-bit machines devices whose indexes differ by
- * a multiple of 256 have the same keys, so lookups compare the device, and of two QPs with one key
- * the second is not created.
+ * QPs by device and number, which has 24 bits. Those of the first device have small keys, which
+ * need few levels of the tree. On 32-bit machines devices whose indexes differ by a multiple of 256
+ * have the same keys, so lookups compare the device, and of two QPs with one key the second is not
+ * created.
  */
 static unsigned long uep_qp_key_of(const struct ep_dev *dev, u32 qp_num)
 {
-	return (unsigned long)dev->index << 24 | (qp_num & 0xffffff);
+	return (unsigned long)(dev->index - 1) << 24 | (qp_num & 0xffffff);
 }
 
 unsigned long uep_qp_key(const struct uep_qp *qp)
