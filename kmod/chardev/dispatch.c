@@ -167,10 +167,8 @@ static int uep_cmd_await(struct uep_cmd *cmd, struct rdma_ep_await *aw)
 		return put_user(aw->state, &uaw->state) ? -EFAULT : PTR_ERR(ev);
 	if (!ev)
 		return 0;
-	if (copy_to_user(u64_to_user_ptr(aw->event), &ev->rec, sizeof(ev->rec)))
-		return -EFAULT;
 	aw->state = RDMA_EP_AWAIT_EVENT;
-	return 0;
+	return uep_event_to_user(u64_to_user_ptr(aw->event), ev);
 }
 
 /* quota.c counts refusals by its limits, handlers set uep_cmd.counted. */

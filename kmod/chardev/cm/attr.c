@@ -89,6 +89,12 @@ static void uep_ud_to_user(struct rdma_ep_ud_param *dst, const struct rdma_ud_pa
 	dst->qkey = src->qkey;
 }
 
+bool uep_event_has_info(enum rdma_cm_event_type type)
+{
+	return type == RDMA_CM_EVENT_ADDR_RESOLVED || type == RDMA_CM_EVENT_ROUTE_RESOLVED ||
+	       type == RDMA_CM_EVENT_CONNECT_REQUEST;
+}
+
 /* In rdma_cm's handler, as @event ends with it. @id: of a connection request the new id */
 void uep_event_fill(struct uep_id *id, struct rdma_ep_channel_event *rec,
 		    const struct rdma_cm_event *event)
@@ -102,18 +108,12 @@ void uep_event_fill(struct uep_id *id, struct rdma_ep_channel_event *rec,
 		uep_conn_to_user(&rec->param.conn, &event->param.conn);
 	}
 
-	switch (event->event) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		/* Another task may be resolving its route already. */
-		rec->flags |= RDMA_EP_EVENT_INFO;
+	if (!uep_event_has_info(event->event))
+		return;
+	rec->flags |= RDMA_EP_EVENT_INFO;
+	/* Another task may be resolving its route already. */
+	if (event->event == RDMA_CM_EVENT_ADDR_RESOLVED)
 		uep_id_addresses(id, &rec->info);
-		break;
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		rec->flags |= RDMA_EP_EVENT_INFO;
+	else
 		uep_id_info(id, &rec->info);
-		break;
-	default:
-		break;
-	}
 }

@@ -267,7 +267,7 @@ static int uep_channel_deliver(struct uep_queue *q, char __user *buf)
 
 	if (!ev)
 		return -EAGAIN;
-	delivered = !copy_to_user(buf, &ev->rec, sizeof(ev->rec));
+	delivered = !uep_event_to_user(buf, ev);
 	uep_event_read(ev, delivered);
 	return delivered ? 0 : -EFAULT;
 }

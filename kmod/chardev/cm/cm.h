@@ -29,7 +29,8 @@ struct uep_event {
 	struct uep_id *child;		/* new id of a connection request (initial reference) */
 	struct uep_mcast *mcast;	/* of the event (holds a reference), or NULL */
 	bool charged;			/* written by the user, charged to the quota as an object */
-	struct rdma_ep_channel_event rec; /* record for the user */
+	/* Record for the user; rec.info is there only with uep_event_has_info() */
+	struct rdma_ep_channel_event rec;
 };
 
 /* Communication id (ev_lock: uep_session.ev_lock) */
@@ -79,10 +80,14 @@ struct uep_mcast {
 
 /* attr.c */
 void uep_id_info(struct uep_id *id, struct rdma_ep_id_info *info);
+bool uep_event_has_info(enum rdma_cm_event_type type);
 void uep_event_fill(struct uep_id *id, struct rdma_ep_channel_event *rec,
 		    const struct rdma_cm_event *event);
 
 /* event.c */
+struct uep_event *uep_event_alloc(enum rdma_cm_event_type type);
+int uep_event_to_user(void __user *buf, const struct uep_event *ev);
+void uep_event_get(struct rdma_ep_channel_event *rec, const struct uep_event *ev);
 void uep_event_free(struct uep_event *ev);
 bool uep_event_stale(const struct uep_event *ev);
 bool uep_event_count(struct uep_event *ev, bool force);

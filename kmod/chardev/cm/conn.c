@@ -241,7 +241,7 @@ int uep_notify(struct uep_cmd *cmd)
 	int ret;
 
 	/* First, as ep_id_notify() cannot be repeated. */
-	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	ev = uep_event_alloc(RDMA_CM_EVENT_ESTABLISHED);
 	if (!ev)
 		return -ENOMEM;
 	id = uep_id_begin_bound(cmd->s, arg->id);

@@ -6,8 +6,41 @@
  * its events in one step.
  */
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "cm.h"
+
+/* A zeroed event, without the half of the structure that few types need. Or NULL */
+struct uep_event *uep_event_alloc(enum rdma_cm_event_type type)
+{
+	size_t size = offsetof(struct uep_event, rec.info);
+
+	if (uep_event_has_info(type))
+		size = sizeof(struct uep_event);
+	return kzalloc(size, GFP_KERNEL_ACCOUNT);
+}
+
+/* Returns 0 or -EFAULT. */
+int uep_event_to_user(void __user *buf, const struct uep_event *ev)
+{
+	const size_t head = offsetof(struct rdma_ep_channel_event, info);
+
+	/* Constant sizes, see uep_cmd_execute() */
+	if (ev->rec.flags & RDMA_EP_EVENT_INFO)
+		return copy_to_user(buf, &ev->rec, sizeof(ev->rec)) ? -EFAULT : 0;
+	return copy_to_user(buf, &ev->rec, head) ||
+	       clear_user(buf + head, sizeof(ev->rec) - head) ? -EFAULT : 0;
+}
+
+/* As uep_event_to_user(), into the result of a command */
+void uep_event_get(struct rdma_ep_channel_event *rec, const struct uep_event *ev)
+{
+	memcpy(rec, &ev->rec, offsetof(struct rdma_ep_channel_event, info));
+	if (ev->rec.flags & RDMA_EP_EVENT_INFO)
+		rec->info = ev->rec.info;
+	else
+		memset(&rec->info, 0, sizeof(rec->info));
+}
 
 /* The caller keeps ev->id. */
 void uep_event_free(struct uep_event *ev)

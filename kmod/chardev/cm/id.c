@@ -211,7 +211,7 @@ static int uep_id_request(struct ep_id *eid, struct rdma_cm_id *cm_id,
 		goto err_child;
 	child->id.number = child->obj.handle;
 	ret = -ENOMEM;
-	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	ev = uep_event_alloc(event->event);
 	if (!ev)
 		goto err_child;
 	ev->child = child;
@@ -275,7 +275,7 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 		WRITE_ONCE(id->last, event->event);
 	if (!ep_id_of_neighbour(eid, event))
 		uep_id_count_event(id, event->event);
-	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	ev = uep_event_alloc(event->event);
 	if (!ev) {
 		pr_warn_ratelimited(KBUILD_MODNAME ": out of memory, %s event lost\n",
 				    rdma_event_msg(event->event));
@@ -291,7 +291,7 @@ static void uep_id_event(struct ep_id *eid, const struct rdma_cm_event *event)
 }
 
 /*
- * Queues an event that a command causes. Takes over @ev, which is zeroed. Called between
+ * Queues an event that a command causes. Takes over @ev, a new one of this type. Called between
  * ep_id_begin() and ep_id_end().
  */
 void uep_id_report(struct uep_id *id, struct uep_event *ev, enum rdma_cm_event_type type)
@@ -333,7 +333,7 @@ int uep_write_event(struct uep_cmd *cmd)
 	ret = uep_charge(cmd->s, 1, 0);
 	if (ret)
 		goto out;
-	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	ev = uep_event_alloc(arg->event);
 	if (!ev) {
 		uep_uncharge(cmd->s, 1, 0);
 		ret = -ENOMEM;

@@ -64,7 +64,7 @@ static int uep_set_option_path(struct uep_id *id, const struct ib_path_rec_data 
 	if (rdma_cap_opa_ah(cm_id->device, cm_id->port_num))
 		return -EOPNOTSUPP;
 	/* First, as the path cannot be unset. */
-	ev = kzalloc(sizeof(*ev), GFP_KERNEL_ACCOUNT);
+	ev = uep_event_alloc(RDMA_CM_EVENT_ROUTE_RESOLVED);
 	if (!ev)
 		return -ENOMEM;
 	ib_sa_unpack_path((void *)path[i].path_rec, &rec);
