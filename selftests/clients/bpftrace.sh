@@ -12,6 +12,12 @@ SCRIPTS=$(dirname "$(command -v rdma-ep-trace)")/../share/rdma-ep
 
 not_on_stock "scripts for bpftrace"
 
+# bpftrace looks up the types of a tracepoint's arguments there.
+if [[ ! -e /sys/kernel/btf/vmlinux ]]; then
+	skip "scripts for bpftrace" "the kernel has no BTF"
+	finish_tests
+fi
+
 # bpftrace runs this script once all probes are attached, and ends with it.
 cat > "$WORK/traced" <<END
 touch "$WORK/attached"
