@@ -60,16 +60,19 @@ static void begin(const char *address, const char *port)
 	prepare();
 }
 
-static void completions(void)
+/* Answers what is in the CQ, not all that comes meanwhile. Returns whether there may be more. */
+static int completions(void)
 {
+	int left = cq->cqe;
 	struct ibv_wc wc;
 
 	check(ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
-	while (ibv_poll_cq(cq, 1, &wc) > 0)
+	for (; left && ibv_poll_cq(cq, 1, &wc) > 0; left--)
 		if (wc.status || wc.opcode != IBV_WC_RECV || !ids[wc.qp_num] ||
 		    rdma_post_send(ids[wc.qp_num], (void *)wc.wr_id, SLOT_AT(wc.wr_id),
 				   wc.byte_len, mr, 0))
 			receive(wc.wr_id);
+	return !left;
 }
 
 /* The next instance: all objects are as they were. In a worker: a request without any */
@@ -91,7 +94,7 @@ static void resume(int flags)
 	rdma_ep_free_adopted(all);
 }
 
-/* Signals arrive in ppoll() only, so between two messages. */
+/* Signals arrive in serve() only, so between two messages. */
 static void hand_over(int signal)
 {
 	char *state;
@@ -165,9 +168,13 @@ static void serve(void)
 
 	for (;;) {
 		struct pollfd fds[] = { { channel->fd, POLLIN }, { comp->fd, POLLIN } };
+		struct timespec *now = completions() ? &(struct timespec) {} : NULL;
+		sigset_t all;
 
-		completions();
-		ppoll(fds, 2, NULL, &(sigset_t) {});
+		/* While there are events, ppoll() leaves signals pending. */
+		sigprocmask(SIG_SETMASK, &(sigset_t) {}, &all);
+		sigprocmask(SIG_SETMASK, &all, NULL);
+		ppoll(fds, 2, now, &(sigset_t) {});
 		if (fds[0].revents)
 			connection_event();
 		else if (fds[1].revents && !ibv_get_cq_event(comp, &cq, &context))

@@ -47,7 +47,8 @@ by_signal()
 restart()
 {
 	"${@:2}" || problem "no restart"
-	wait_for 60 instances "$1"
+	# However many messages there are
+	wait_for 10 instances "$1" || problem "instance $1 does not begin"
 	running server || problem "the server ended: $(<"$WORK/server.err")"
 }
 
