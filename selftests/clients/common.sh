@@ -210,11 +210,22 @@ waits_for_ack()
 	running "$1" && (($(sent_packets) > sent))
 }
 
+# True if fio's sender waits after its last message has failed, on any stack: the receiver has it, and
+# closes the connection, which siw reports as a failure of the message (SIW-30).
+waits_after_last_message()
+{
+	[[ -d /sys/module/siw && ${commands[$1]} == *" fio --name=sender "* ]] &&
+		stopped server &&
+		grep -q '^fio: cq completion status 2(local QP operation error)' "$WORK/$1.err"
+}
+
 # known_hang NAME: true if it waits for ever for a known reason, which it sets in "hang"
 known_hang()
 {
 	if waits_after_failure "$1"; then
 		hang=SIW-28
+	elif waits_after_last_message "$1"; then
+		hang=SIW-30
 	elif waits_for_ack "$1"; then
 		hang=RXE-20
 	elif waits_for_dropped_event "$1" && nap 2 && waits_for_dropped_event "$1"; then

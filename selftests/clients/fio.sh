@@ -16,10 +16,14 @@ fio_case()
 	local pair=$1 verb=$2 name
 	local args=(--ioengine=rdma --bs=64k --size=1m --thread)
 	begin "fio, verb $verb, server ${pair%:*}, client ${pair#*:}"
-	args+=("--port=$PORT")
-	server "${pair%:*}" fio --name=receiver "${args[@]}" --rw=read --iodepth=16
-	client "${pair#*:}" fio --name=sender "${args[@]}" --hostname="$RDMA_ADDR" \
-		--verb="$verb" --rw=write --iodepth=8 --iodepth_batch_complete=1
+	for _ in 1 2 3; do
+		server "${pair%:*}" fio --name=receiver "${args[@]}" --port="$PORT" --rw=read \
+			--iodepth=16
+		client "${pair#*:}" fio --name=sender "${args[@]}" --port="$PORT" \
+			--hostname="$RDMA_ADDR" --verb="$verb" --rw=write --iodepth=8 \
+			--iodepth_batch_complete=1
+		try_again || break
+	done
 	finish server
 	for name in client server; do
 		expect_status "$name" 0
