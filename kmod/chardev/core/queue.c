@@ -19,7 +19,10 @@ static int uep_queue_deliver(struct uep_queue_file *qf, char __user *buf)
 
 	if (uep_owner_ended(qf->owner))
 		return -EBADF;
-	return READ_ONCE(q->dead) ? -EIO : q->ops->deliver(q, buf);
+	if (READ_ONCE(q->dead))
+		return -EIO;
+	/* Without the lock: an event that is being posted wakes the reader. */
+	return list_empty_careful(&q->records) ? -EAGAIN : q->ops->deliver(q, buf);
 }
 
 static ssize_t uep_queue_read_all(struct file *file, char __user *buf, size_t len)
