@@ -87,7 +87,7 @@ void uep_event_fill(struct uep_id *id, struct rdma_ep_channel_event *rec,
 /* event.c */
 struct uep_event *uep_event_alloc(enum rdma_cm_event_type type);
 int uep_event_to_user(void __user *buf, const struct uep_event *ev);
-void uep_event_get(struct rdma_ep_channel_event *rec, const struct uep_event *ev);
+void uep_event_copy(struct rdma_ep_channel_event *rec, const struct uep_event *ev);
 void uep_event_free(struct uep_event *ev);
 bool uep_event_stale(const struct uep_event *ev);
 bool uep_event_count(struct uep_event *ev, bool force);

@@ -98,7 +98,7 @@ int uep_get_request(struct uep_cmd *cmd)
 		return PTR_ERR(ev);
 	if (!ev)
 		return -EAGAIN;
-	uep_event_get(&arg->event, ev);
+	uep_event_copy(&arg->event, ev);
 	arg->channel_fd = -1;
 	arg->qp_errno = 0;
 	child = ev->child;

@@ -33,7 +33,7 @@ int uep_event_to_user(void __user *buf, const struct uep_event *ev)
 }
 
 /* As uep_event_to_user(), into the result of a command */
-void uep_event_get(struct rdma_ep_channel_event *rec, const struct uep_event *ev)
+void uep_event_copy(struct rdma_ep_channel_event *rec, const struct uep_event *ev)
 {
 	memcpy(rec, &ev->rec, offsetof(struct rdma_ep_channel_event, info));
 	if (ev->rec.flags & RDMA_EP_EVENT_INFO)
