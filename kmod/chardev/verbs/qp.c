@@ -186,6 +186,7 @@ void uep_qp_set_port(struct uep_qp *qp, u32 port)
 
 	qp->max_msg_size = dev->max_msg_sz[port];
 	qp->iwarp = rdma_protocol_iwarp(dev->ibdev, port);
+	qp->send_ops = uep_send_ops(qp->qp.type, qp->iwarp);
 	qp->prepare_send = dev->ops->prepare_send;
 }
 

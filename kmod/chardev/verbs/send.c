@@ -1,60 +1,61 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Checking sends. */
-#include <linux/nospec.h>
-
 #include "../../compat.h"
 #include "post.h"
 
-#define UEP_RC		BIT(IB_QPT_RC)
-#define UEP_UC		BIT(IB_QPT_UC)
-#define UEP_UD		BIT(IB_QPT_UD)
-#define UEP_XRC		BIT(IB_QPT_XRC_INI)
-
-/* An opcode that may be posted */
-struct uep_send_op {
-	u32 qp_types;
-	bool iwarp;		/* iWARP has it */
-	bool imm;		/* has immediate data, or an rkey to invalidate */
-	bool rdma;		/* has a remote address */
-	bool atomic;
-	bool sink;		/* writes to local memory */
-};
-
 /*
- * XRC initiators have the opcodes of RC, except for those that consume a receive of the peer's
- * SRQ: struct ib_send_wr has no member for its number.
+ * Sets of opcodes, BIT(enum ib_wr_opcode). XRC initiators have those of RC, except for the ones
+ * that consume a receive of the peer's SRQ: struct ib_send_wr has no member for its number.
  */
-static const struct uep_send_op uep_send_ops[] = {
-	[IB_WR_RDMA_WRITE] = { UEP_RC | UEP_UC | UEP_XRC, .iwarp = true, .rdma = true },
-	[IB_WR_RDMA_WRITE_WITH_IMM] = { UEP_RC | UEP_UC, .imm = true, .rdma = true },
-	[IB_WR_SEND] = { UEP_RC | UEP_UC | UEP_UD, .iwarp = true },
-	[IB_WR_SEND_WITH_IMM] = { UEP_RC | UEP_UC | UEP_UD, .imm = true },
-	[IB_WR_RDMA_READ] = { UEP_RC | UEP_XRC, .iwarp = true, .rdma = true, .sink = true },
-	[IB_WR_ATOMIC_CMP_AND_SWP] = { UEP_RC | UEP_XRC, .atomic = true, .sink = true },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = { UEP_RC | UEP_XRC, .atomic = true, .sink = true },
-	[IB_WR_SEND_WITH_INV] = { UEP_RC, .iwarp = true, .imm = true },
-};
+#define UEP_OPS_ATOMIC	(BIT(IB_WR_ATOMIC_CMP_AND_SWP) | BIT(IB_WR_ATOMIC_FETCH_AND_ADD))
+#define UEP_OPS_UD	(BIT(IB_WR_SEND) | BIT(IB_WR_SEND_WITH_IMM))
+#define UEP_OPS_UC	(UEP_OPS_UD | BIT(IB_WR_RDMA_WRITE) | BIT(IB_WR_RDMA_WRITE_WITH_IMM))
+#define UEP_OPS_RC	(UEP_OPS_UC | UEP_OPS_ATOMIC | BIT(IB_WR_RDMA_READ) | \
+			 BIT(IB_WR_SEND_WITH_INV))
+#define UEP_OPS_XRC_INI	(UEP_OPS_ATOMIC | BIT(IB_WR_RDMA_WRITE) | BIT(IB_WR_RDMA_READ))
+#define UEP_OPS_IWARP	(BIT(IB_WR_RDMA_WRITE) | BIT(IB_WR_RDMA_READ) | BIT(IB_WR_SEND) | \
+			 BIT(IB_WR_SEND_WITH_INV))
+/* Have immediate data, or an rkey to invalidate */
+#define UEP_OPS_IMM	(BIT(IB_WR_RDMA_WRITE_WITH_IMM) | BIT(IB_WR_SEND_WITH_IMM) | \
+			 BIT(IB_WR_SEND_WITH_INV))
+/* Have a remote address, and are no atomics */
+#define UEP_OPS_RDMA	(BIT(IB_WR_RDMA_WRITE) | BIT(IB_WR_RDMA_WRITE_WITH_IMM) | \
+			 BIT(IB_WR_RDMA_READ))
+/* Write to local memory */
+#define UEP_OPS_SINK	(UEP_OPS_ATOMIC | BIT(IB_WR_RDMA_READ))
 
 #define UEP_SEND_FLAGS \
 	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
 
-static const struct uep_send_op *uep_send_op(struct uep_qp *qp, u32 opcode)
+/* The opcodes that a QP of the type may post */
+u32 uep_send_ops(enum ib_qp_type type, bool iwarp)
 {
-	const struct uep_send_op *op;
+	u32 ops = 0;
 
-	if (opcode >= ARRAY_SIZE(uep_send_ops))
-		return ERR_PTR(-EINVAL);
-	op = &uep_send_ops[array_index_nospec(opcode, ARRAY_SIZE(uep_send_ops))];
-	if ((op->qp_types & BIT(qp->qp.type)) && (!qp->iwarp || op->iwarp))
-		return op;
-	return ERR_PTR(qp->qp.type == IB_QPT_XRC_INI && op->qp_types ? -EOPNOTSUPP : -EINVAL);
+	switch (type) {
+	case IB_QPT_RC:
+		ops = UEP_OPS_RC;
+		break;
+	case IB_QPT_UC:
+		ops = UEP_OPS_UC;
+		break;
+	case IB_QPT_UD:
+		ops = UEP_OPS_UD;
+		break;
+	case IB_QPT_XRC_INI:
+		ops = UEP_OPS_XRC_INI;
+		break;
+	default:
+		break;
+	}
+	return iwarp ? ops & UEP_OPS_IWARP : ops;
 }
 
-/* The data of one send: entries, or inline bytes */
-static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
-			 const struct rdma_ep_send_wr *u, struct uep_post_buf *buf,
-			 struct uep_post_req *r)
+/* The data of one send: entries, or inline bytes. @op: BIT() of the opcode */
+static int uep_send_data(struct uep_qp *qp, u32 op, const struct rdma_ep_send_wr *u,
+			 struct uep_post_buf *buf, struct uep_post_req *r)
 {
+	bool sink = op & UEP_OPS_SINK;
 	u32 max_sge = qp->qp.cap.max_send_sge;
 	struct ib_send_wr *wr = &r->wr.wr;
 	struct ib_sge *sge = r->sge;
@@ -62,7 +63,7 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 	int n;
 
 	if (u->send_flags & IB_SEND_INLINE) {
-		if (u->num_sge || op->sink || u->inline_len > qp->qp.cap.max_inline_data)
+		if (u->num_sge || sink || u->inline_len > qp->qp.cap.max_inline_data)
 			return -EINVAL;
 		data = uep_post_next(buf, ALIGN((u64)u->inline_len, 8));
 		if (!data)
@@ -79,26 +80,26 @@ static int uep_send_data(struct uep_qp *qp, const struct uep_send_op *op,
 		return 0;
 	}
 
-	if (op->rdma && op->sink)
+	if (op & BIT(IB_WR_RDMA_READ))
 		max_sge = min(max_sge, qp->max_sge_rd);
 	if (u->inline_len || u->num_sge > max_sge)
 		return -EINVAL;
 	data = uep_post_next(buf, (u64)u->num_sge * sizeof(struct ib_sge));
 	if (!data)
 		return -EINVAL;
-	n = uep_post_sges(qp->pd, buf, data, u->num_sge, op->sink, &r->bytes);
+	n = uep_post_sges(qp->pd, buf, data, u->num_sge, sink, &r->bytes);
 	if (n < 0)
 		return n;
-	if (r->bytes > qp->max_msg_size || (op->atomic && r->bytes < 8))
+	if (r->bytes > qp->max_msg_size || ((op & UEP_OPS_ATOMIC) && r->bytes < 8))
 		return -EINVAL;
 	/* On iWARP a READ names exactly one sink, even for no bytes. */
-	if (qp->iwarp && op->sink && !n) {
+	if (qp->iwarp && sink && n != 1) {
+		if (n)
+			return -EINVAL;
 		*sge = (struct ib_sge) {};
 		data = sge;
 		n = 1;
 	}
-	if (qp->iwarp && op->sink && n != 1)
-		return -EINVAL;
 	wr->sg_list = data;
 	wr->num_sge = n;
 	return 0;
@@ -154,20 +155,21 @@ int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_re
 {
 	union uep_wr *k = &r->wr;
 	const struct rdma_ep_send_wr *u;
-	const struct uep_send_op *op;
+	u32 op;
 	int ret;
 
 	r->ah = NULL;
 	u = uep_post_next(buf, sizeof(*u));
-	if (!u || u->reserved || (u->send_flags & ~UEP_SEND_FLAGS))
+	if (!u || u->reserved || (u->send_flags & ~UEP_SEND_FLAGS) ||
+	    u->opcode >= BITS_PER_TYPE(op))
 		return -EINVAL;
-	op = uep_send_op(qp, u->opcode);
-	if (IS_ERR(op))
-		return PTR_ERR(op);
+	op = BIT(u->opcode);
+	if (unlikely(!(op & qp->send_ops)))
+		return qp->qp.type == IB_QPT_XRC_INI && (op & UEP_OPS_RC) ? -EOPNOTSUPP : -EINVAL;
 
-	if (op->rdma) {
+	if (op & UEP_OPS_RDMA) {
 		k->rdma = (struct ib_rdma_wr) { .remote_addr = u->remote_addr, .rkey = u->rkey };
-	} else if (op->atomic) {
+	} else if (op & UEP_OPS_ATOMIC) {
 		if (u->remote_addr & 7)
 			return -EINVAL;
 		k->atomic = (struct ib_atomic_wr) {
@@ -183,7 +185,7 @@ int uep_send_add(struct uep_qp *qp, struct uep_post_buf *buf, struct uep_post_re
 	}
 	k->wr.opcode = u->opcode;
 	k->wr.send_flags = u->send_flags;
-	if (op->imm)
+	if (op & UEP_OPS_IMM)
 		k->wr.ex.imm_data = (__force __be32)u->imm_data;
 	r->wr_id = u->wr_id;
 	/* Last, as it reads the buffer behind the record. */

@@ -413,6 +413,7 @@ struct uep_qp {
 	struct uep_wq rq;		/* unused with an SRQ */
 	unsigned long hw_key;		/* in uep_cq.qps, after the hardware object's end */
 	bool iwarp;			/* the rules of iWARP apply to work requests */
+	u32 send_ops;			/* opcodes that it may post, BIT(enum ib_wr_opcode) */
 	int (*prepare_send)(struct ep_qp *qp, struct ib_send_wr *wr, u32 flags,
 			    struct ib_sge *spare); /* the driver's, or NULL */
 	u32 max_msg_size;		/* of the port */
@@ -430,10 +431,11 @@ void uep_qp_set_port(struct uep_qp *qp, u32 port);
 struct uep_qp *uep_qp_by_num(struct uep_session *s, struct ep_dev *dev, u32 qp_num);
 uep_cmd_fn uep_modify_qp, uep_query_qp, uep_attach_mcast, uep_detach_mcast;
 
-/* Posting (post.c, post_buf.c) */
+/* Posting (post.c, post_buf.c, send.c) */
 
 int uep_post_init(void);
 void uep_post_cleanup(void);
+u32 uep_send_ops(enum ib_qp_type type, bool iwarp);
 uep_cmd_fn uep_post_send, uep_post_recv, uep_post_srq_recv;
 
 /* Queries (query.c), conversions (attr.c) */
