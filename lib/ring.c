@@ -60,19 +60,13 @@ void lep_ring_unread(struct rdma_ep_cq_ring *ring, const struct ibv_wc *wc, unsi
 	__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
 }
 
-/* Fails in a fork()ed child, which does not have the memory of the ring. */
-static int poll_ring(struct lep_cq *cq, int num, struct ibv_wc *wc)
+/* Polls a CQ whose ring may have something. Not inlined, so that other polls save no registers. */
+static __attribute__((noinline)) int
+poll_ring(struct lep_cq *cq, int num, struct ibv_wc *wc)
 {
 	struct rdma_ep_cq_ring *ring = cq->ring;
 	int n, more, error = 0;
 
-	if (lep_inherited(lep_to_ctx(cq->cq.context)->session))
-		return -EBADF;
-	/* Read pending first: a completion from before it became 0 is in the ring. */
-	if (!pending(ring) &&
-	    __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) ==
-	    __atomic_load_n(&ring->tail, __ATOMIC_RELAXED))
-		return 0;
 	pthread_mutex_lock(&cq->ring_lock);
 	n = empty_ring(ring, num, wc);
 	/* Fewer than num: the ring is empty. */
@@ -87,6 +81,22 @@ static int poll_ring(struct lep_cq *cq, int num, struct ibv_wc *wc)
 	}
 	pthread_mutex_unlock(&cq->ring_lock);
 	return error && !n ? -error : n;
+}
+
+/* Polls a CQ without a ring: the kernel writes into the caller's array. */
+static __attribute__((noinline)) int
+poll_kernel(struct ibv_cq *cq, int num, struct ibv_wc *wc)
+{
+	struct rdma_ep_cmd_poll_cq cmd = {
+		.wcs = (uintptr_t)wc,
+		.cq = cq->handle,
+		.max = num,
+	};
+
+	if (lep_ctx_call(cq->context, POLL_CQ, &cmd))
+		return -errno;
+	lep_written(wc, cmd.num * sizeof(*wc));
+	return cmd.num;
 }
 
 #define SAME_WC(member) \
@@ -107,21 +117,21 @@ SAME_WC(sl);
 SAME_WC(dlid_path_bits);
 _Static_assert(sizeof(struct ibv_wc) == sizeof(struct rdma_ep_wc), "wc");
 
-/* Polls a CQ. Without a ring, the kernel writes into the caller's array. */
+/* Polls a CQ. With a ring it fails in a fork()ed child, which does not have that memory. */
 int lep_cq_poll(struct ibv_cq *cq, int num, struct ibv_wc *wc)
 {
-	struct rdma_ep_cmd_poll_cq cmd = {
-		.wcs = (uintptr_t)wc,
-		.cq = cq->handle,
-		.max = num,
-	};
+	struct rdma_ep_cq_ring *ring = lep_to_cq(cq)->ring;
 
-	if (lep_to_cq(cq)->ring)
-		return poll_ring(lep_to_cq(cq), num, wc);
-	if (lep_ctx_call(cq->context, POLL_CQ, &cmd))
-		return -errno;
-	lep_written(wc, cmd.num * sizeof(*wc));
-	return cmd.num;
+	if (!ring)
+		return poll_kernel(cq, num, wc);
+	if (lep_inherited(lep_to_ctx(cq->context)->session))
+		return -EBADF;
+	/* Read pending first: a completion from before it became 0 is in the ring. */
+	if (!pending(ring) &&
+	    __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) ==
+	    __atomic_load_n(&ring->tail, __ATOMIC_RELAXED))
+		return 0;
+	return poll_ring(lep_to_cq(cq), num, wc);
 }
 
 /* Requests an event. Returns false if that takes a system call. */
