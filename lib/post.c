@@ -46,14 +46,12 @@ static void buffer_init(struct buffer *buf, size_t max)
 	buf->heap = NULL;
 }
 
-/* Make room for more bytes; false if the buffer cannot grow any further. */
-static bool buffer_room(struct buffer *buf, size_t more, size_t max)
+/* Make room for more bytes than are left; false if the buffer cannot grow so far. */
+static bool buffer_grow(struct buffer *buf, size_t more, size_t max)
 {
 	size_t size = buf->size;
 	uint8_t *heap;
 
-	if (buf->len + more <= size)
-		return true;
 	if (buf->len + more > max)
 		return false;
 	while (size < buf->len + more)
@@ -230,7 +228,7 @@ post(struct lep_session *session, unsigned long request, uint32_t handle,
 			bad = EINVAL;
 			break;
 		}
-		if (!buffer_room(&buf, len, max)) {
+		if (len > buf.size - buf.len && !buffer_grow(&buf, len, max)) {
 			if (!buf.num) {
 				bad = ENOMEM;
 				break;
