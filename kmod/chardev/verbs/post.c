@@ -57,8 +57,8 @@ static void uep_batch_drop(struct uep_post_queue *q, struct uep_post_batch *b)
 {
 	u32 i;
 
-	for (i = 0; q->send && i < b->nr; i++)
-		if (b->req[i].ah)
+	if (q->send && q->qp->qp.type == IB_QPT_UD)
+		for (i = 0; i < b->nr; i++)
 			uep_ah_put(b->req[i].ah);
 	uep_batch_init(b);
 }
