@@ -26,12 +26,14 @@ static char output[1 << 16];
 struct benchmark {
 	const char *name;
 	void (*run)(void);
+	unsigned int more;	/* runs besides the first; results.py takes the median */
 };
 
 static const struct benchmark benchmarks[] = {
 	{ "calls", bench_calls },
 	{ "create_first", bench_create_first },
-	{ "create", bench_create },
+	/* Linux purges its freed mappings after each 32 MiB of them, in one of three runs. */
+	{ "create", bench_create, .more = 8 },
 	{ "cycle", bench_cycle },
 	{ "ping_events", bench_ping_events },
 	{ "ping_polling", bench_ping_polling },
@@ -224,12 +226,22 @@ static int run_once(const struct benchmark *benchmark)
 	return 0;
 }
 
-static int run(const struct benchmark *benchmark)
+static int run_with_tries(const struct benchmark *benchmark)
 {
 	int i, ret = STATUS_AGAIN;
 
 	for (i = 0; i < TRIES && ret == STATUS_AGAIN; i++)
 		ret = run_once(benchmark);
+	return ret;
+}
+
+static int run(const struct benchmark *benchmark)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i <= benchmark->more && !ret; i++)
+		ret = run_with_tries(benchmark);
 	/* The benchmark does not work on this stack; continue with the others. */
 	if (ret == STATUS_AGAIN) {
 		printf("none %s\n", benchmark->name);

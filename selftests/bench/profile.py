@@ -168,8 +168,11 @@ def read_profiles(directory):
         result = profile(phase, symbols, stack, n)
         # The clock also advances while no instruction is executed.
         result['clock'] = round(nanoseconds / n)
-        profiles.setdefault(operation, {})[stack] = result
-    return profiles
+        profiles.setdefault(operation, {}).setdefault(stack, []).append(result)
+    # As results.py: of several runs that with the median
+    return {operation: {stack: sorted(runs, key=lambda r: r['instructions'])[len(runs) // 2]
+                        for stack, runs in both.items()}
+            for operation, both in profiles.items()}
 
 
 def show(profiles, wanted):

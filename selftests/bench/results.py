@@ -74,7 +74,10 @@ def judge(row, info):
 
 
 def read_lines(path, words):
-    """Lines "WORD NAME KEY=VALUE..." as {name: {key: value}}, in their order."""
+    """Lines "WORD NAME KEY=VALUE..." as {name: {key: value}}, in their order.
+
+    Of several with one name that with the median.
+    """
     rows = {}
     if not os.path.exists(path):
         return rows
@@ -83,8 +86,10 @@ def read_lines(path, words):
             fields = line.split()
             if len(fields) < 3 or fields[0] not in words:
                 continue
-            rows[fields[1]] = dict(field.split('=', 1) for field in fields[2:])
-    return rows
+            rows.setdefault(fields[1], []).append(
+                dict(field.split('=', 1) for field in fields[2:]))
+    return {name: sorted(values, key=lambda v: number(v)[0])[len(values) // 2]
+            for name, values in rows.items()}
 
 
 def number(values):
