@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Completion queues: creating, changing and destroying them. See poll.c for their contents. */
 #include <linux/slab.h>
-#include <linux/wait_bit.h>
 
 #include "../../compat.h"
 #include "verbs.h"
@@ -22,8 +21,7 @@ static void uep_cq_hw_comp(struct ib_cq *ibcq, void *context)
 	/* With the lock, see uep_cq_request() */
 	spin_lock_irqsave(&hw->lock, flags);
 	smp_store_mb(hw->armed, false); /* before waiters: uep_cq_await() reads armed last */
-	if (unlikely(atomic_read(&hw->waiters)))
-		wake_up_var(&hw->armed);
+	uep_cq_wake_waiters(hw);
 	if (hw->user)
 		uep_cq_completed(hw->user);
 	spin_unlock_irqrestore(&hw->lock, flags);

@@ -149,6 +149,8 @@ static int uep_cq_poll_hw(struct uep_cq *cq, struct rdma_ep_wc *wc, u32 max, u32
 	}
 	uep_wq_complete_end(locked);
 	rcu_read_unlock();
+	/* Their requests may have been among these. */
+	uep_cq_wake_waiters(cq->hw);
 	/* A driver may have begun to write one more than it returns. */
 	if (n < 0)
 		memset(ibwc, 0, max * sizeof(*ibwc));
@@ -368,13 +370,14 @@ static bool uep_cq_drain_armed(struct uep_cq *cq)
 }
 
 /*
- * Waits until the device has reported a completion, which it may have done before, or until @end.
- * Returns an errno after a fatal signal.
+ * Waits until another task has polled the completion of the request, until the device has reported
+ * a completion, which it may have done before, or until @end. Returns an errno after a fatal signal.
  */
-static long uep_cq_await(struct uep_cq_hw *hw, ktime_t end)
+static long uep_cq_await(struct uep_cq_hw *hw, struct uep_wq *wq, u64 cookie, ktime_t end)
 {
 	return ___wait_var_event(&hw->armed,
-				 !READ_ONCE(hw->armed) || !ktime_before(ktime_get(), end),
+				 !uep_wq_is_posted(wq, cookie) || !READ_ONCE(hw->armed) ||
+				 !ktime_before(ktime_get(), end),
 				 TASK_KILLABLE, 0, 0L,
 				 schedule_hrtimeout(&end, HRTIMER_MODE_ABS));
 }
@@ -392,7 +395,7 @@ bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end)
 		ok = uep_cq_drain_armed(cq) && ktime_before(ktime_get(), end) &&
 		     !fatal_signal_pending(current);
 		posted = uep_wq_is_posted(wq, cookie);
-	} while (ok && posted && !uep_cq_await(cq->hw, end));
+	} while (ok && posted && !uep_cq_await(cq->hw, wq, cookie, end));
 	atomic_dec(&cq->hw->waiters);
 	return !posted;
 }

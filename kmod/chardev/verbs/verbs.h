@@ -9,6 +9,7 @@
 #define RDMA_EP_VERBS_H
 
 #include <linux/path.h>
+#include <linux/wait_bit.h>
 
 #include "../core/core.h"
 
@@ -243,7 +244,7 @@ struct uep_cq_hw {
 	u32 granted;			/* and may use (the same) */
 	bool tainted;			/* differs from a new one: it gets no other user */
 	bool armed;			/* the device will report any completion */
-	atomic_t waiters;		/* tasks that wait until it is not armed (uep_cq_await()) */
+	atomic_t waiters;		/* tasks in uep_cq_wait() */
 	bool any_requested;		/* a report of any, since uep_cq_disarm() (poll_lock) */
 	bool disarming;			/* its completion has not been polled (poll_lock) */
 	union {
@@ -313,6 +314,13 @@ bool uep_cq_drain(struct uep_cq *cq);
 bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end);
 void uep_cq_free_buf(struct uep_cq *cq);
 uep_cmd_fn uep_poll_cq, uep_notify_cq;
+
+/* Called when the device has reported a completion, and when completions have been taken. */
+static inline void uep_cq_wake_waiters(struct uep_cq_hw *hw)
+{
+	if (unlikely(atomic_read(&hw->waiters)))
+		wake_up_var(&hw->armed);
+}
 
 /* Shared receive queues (srq.c), receives in shared memory (recv_ring.c) */
 
