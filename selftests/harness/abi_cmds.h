@@ -16,6 +16,7 @@ enum abi_feature {
 	ABI_RESIZE_CQ,
 	ABI_REREG_MR,
 	ABI_MODERATION,
+	ABI_DEFERRED,		/* most requests complete after the post has returned */
 };
 
 /*

@@ -15,8 +15,8 @@ static int fail(const char *what, int ret)
 	return ret;
 }
 
-/* rxe has REREG_MR since Linux 6.5. The tests run on 6.1 and on newer kernels. */
-static bool abi_rereg(const struct abi *s)
+/* Since Linux 6.5 rxe has REREG_MR and work items. The tests run on 6.1 and on newer kernels. */
+static bool abi_is_new_rxe(const struct abi *s)
 {
 	struct utsname u;
 
@@ -35,10 +35,13 @@ const char *abi_missing(const struct abi *s, enum abi_feature feature)
 	case ABI_RESIZE_CQ:
 		return s->iwarp ? "siw does not resize CQs" : NULL;
 	case ABI_REREG_MR:
-		return s->mock || abi_rereg(s) ? NULL :
+		return s->mock || abi_is_new_rxe(s) ? NULL :
 		       "neither siw nor rxe of Linux 6.1 changes regions";
 	case ABI_MODERATION:
 		return s->mock ? NULL : "neither rxe nor siw moderates events";
+	case ABI_DEFERRED:
+		return s->iwarp || abi_is_new_rxe(s) ? NULL :
+		       "rxe of Linux 6.1 executes requests before the post returns";
 	}
 	return NULL;
 }

@@ -99,6 +99,8 @@ static int uep_qp_find_queues(struct uep_cmd *cmd, struct uep_qp *qp,
 	send = uep_qp_cq(cmd, qp, &init->send_cq, id, init->max_send_wr);
 	if (IS_ERR(send))
 		return PTR_ERR(send);
+	if (recv)
+		WRITE_ONCE(recv->receives, true);
 	/* A queue without entries needs no CQ, but drivers expect one. */
 	if (!recv && !send)
 		return -EINVAL;

@@ -16,6 +16,9 @@
 #include "../trace.h"
 #include "wq.h"
 
+/* Rings of other CQs that a post fills, a power of two */
+#define UEP_CQ_HINTS	16
+
 /* For ib_poll_cq(), with @lock: all zero between uses, as drivers do not set all members. */
 struct uep_poll_buf {
 	local_lock_t lock;
@@ -25,6 +28,23 @@ struct uep_poll_buf {
 static DEFINE_PER_CPU(struct uep_poll_buf, uep_poll_buf) = {
 	.lock = INIT_LOCAL_LOCK(lock),
 };
+
+/*
+ * The latest CQs of sends for which a device has reported a completion on this CPU, without an
+ * event for the user. They are hints for the next post: the session is only compared, and the
+ * handle is looked up. With interrupts disabled, except on PREEMPT_RT, where handlers may overwrite
+ * each other's hints
+ */
+struct uep_cq_hints {
+	u32 nr;				/* given until now */
+	u32 nr_taken;
+	struct uep_cq_hint {
+		const struct uep_session *session;
+		u32 handle;
+	} hint[UEP_CQ_HINTS];
+};
+
+static DEFINE_PER_CPU(struct uep_cq_hints, uep_cq_hints);
 
 void uep_cq_set_pending(struct uep_cq *cq)
 {
@@ -46,14 +66,29 @@ static bool uep_cq_test_and_clear_notify(struct uep_cq *cq)
 	return (ring && READ_ONCE(ring->armed) && xchg(&ring->armed, 0)) || notify;
 }
 
+static void uep_cq_give_hint(const struct uep_cq *cq)
+{
+	struct uep_cq_hints *h = this_cpu_ptr(&uep_cq_hints);
+	struct uep_cq_hint *hint = &h->hint[h->nr % UEP_CQ_HINTS];
+
+	hint->session = cq->obj.session;
+	hint->handle = cq->obj.handle;
+	h->nr++;
+}
+
 /* The device reports a completion. Any context, with hw->lock. */
 void uep_cq_completed(struct uep_cq *cq)
 {
 	if (cq->srq)
 		uep_recv_ring_cq_busy(cq);
 	uep_cq_set_pending(cq);
-	if (uep_cq_test_and_clear_notify(cq) && cq->chan)
-		uep_node_post(cq->chan, &cq->comp, 0);
+	if (uep_cq_test_and_clear_notify(cq)) {
+		if (cq->chan)
+			uep_node_post(cq->chan, &cq->comp, 0);
+	} else if (READ_ONCE(cq->auto_arm) && !READ_ONCE(cq->receives)) {
+		/* A program polls for several messages at once, but for a send before each post. */
+		uep_cq_give_hint(cq);
+	}
 }
 
 /* The device is being removed: wakes tasks that wait for completions. Both locks are held. */
@@ -371,7 +406,7 @@ static bool uep_cq_drain_armed(struct uep_cq *cq)
 
 /*
  * Waits until another task has polled the completion of the request, until the device has reported
- * a completion, which it may have done before, or until @end. Returns an errno after a fatal signal.
+ * a completion, which it may have done before, or until @end. An errno after a fatal signal
  */
 static long uep_cq_await(struct uep_cq_hw *hw, struct uep_wq *wq, u64 cookie, ktime_t end)
 {
@@ -408,6 +443,48 @@ void uep_cq_reap(struct uep_cq *cq)
 		return;
 	uep_cq_fill(cq);
 	mutex_unlock(&cq->hw->poll_lock);
+}
+
+/* Takes the hints of this CPU. Returns how many are of the session, and not of the QP's own CQ. */
+static u32 uep_cq_take_hints(const struct uep_session *s, const struct uep_qp *qp, u32 *handles)
+{
+	const struct uep_cq_hint *hint;
+	struct uep_cq_hints *h;
+	unsigned long flags;
+	u32 i, nr = 0;
+
+	local_irq_save(flags);
+	h = this_cpu_ptr(&uep_cq_hints);
+	for (i = h->nr - min(h->nr - h->nr_taken, (u32)UEP_CQ_HINTS); i != h->nr; i++) {
+		hint = &h->hint[i % UEP_CQ_HINTS];
+		if (hint->session == s && hint->handle != qp->send_cq->obj.handle)
+			handles[nr++] = hint->handle;
+	}
+	h->nr_taken = h->nr;
+	local_irq_restore(flags);
+	return nr;
+}
+
+/*
+ * The caller has posted to @qp. Fills the rings of other CQs of the session that have completed
+ * something on this CPU: a server with many connections polls the CQ of each before it posts again.
+ */
+void uep_cq_reap_others(const struct uep_qp *qp)
+{
+	u32 handles[UEP_CQ_HINTS] __uninitialized;
+	struct uep_session *s = qp->obj.session;
+	struct uep_cq *cq;
+	u32 nr;
+
+	if (this_cpu_read(uep_cq_hints.nr) == this_cpu_read(uep_cq_hints.nr_taken))
+		return;
+	for (nr = uep_cq_take_hints(s, qp, handles); nr; nr--) {
+		cq = uep_obj_lookup(s, handles[nr - 1], RDMA_EP_OBJ_CQ);
+		if (!cq)
+			continue;
+		uep_cq_reap(cq);
+		uep_obj_put(&cq->obj);
+	}
 }
 
 /*

@@ -292,6 +292,8 @@ static int uep_post_list(struct uep_session *s, struct rdma_ep_cmd_post *arg,
 		uep_cq_reap(q.qp->send_cq);
 	if (q.qp && q.qp->recv_cq != q.qp->send_cq)
 		uep_cq_reap(q.qp->recv_cq);
+	if (send)
+		uep_cq_reap_others(q.qp);
 out:
 	ret = uep_obj_done(obj, ret);
 out_free:

@@ -281,6 +281,7 @@ struct uep_cq {
 	bool solicited;			/* ... of solicited completions only: no auto_arm */
 	/* It is armed whenever the ring is filled: the user requests events in the ring */
 	bool auto_arm;
+	bool receives;			/* a QP has it for receives, or had */
 	/*
 	 * QPs by uep_qp_hw_key(): the completions of a shared receive queue have a pointer to the
 	 * hardware object, which must not be followed
@@ -307,6 +308,7 @@ void uep_cq_set_pending(struct uep_cq *cq);
 void uep_cq_completed(struct uep_cq *cq);
 void uep_cq_set_dead(struct uep_cq *cq);
 void uep_cq_reap(struct uep_cq *cq);
+void uep_cq_reap_others(const struct uep_qp *qp);
 u32 uep_cq_count(struct uep_cq *cq);
 int uep_cq_hw_discard(struct uep_cq_hw *hw);
 bool uep_cq_drain_locked(struct uep_cq *cq);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Rings: completions in shared memory, mappings of that memory, and CQs that are reused. */
+#include <sched.h>
+#include "abi_cmds.h"
 #include "abi_test.h"
 
 #define PAGE		4096
@@ -64,8 +66,8 @@ static int notify(const struct _test_data_ring *t, int end, int cq, __u32 flags)
 	return abi_notify_cq(&t->s, t->p.end[end].cq[cq], flags);
 }
 
-/* Posts @n signalled WRITEs by the client. (A READ would meet a bug of siw.) */
-static int post(struct _test_data_ring *t, int n, __u64 wr_id)
+/* Posts @n signalled WRITEs. (A READ would meet a bug of siw.) */
+static int post_by(struct _test_data_ring *t, int end, int n, __u64 wr_id)
 {
 	struct rdma_ep_send_wr *wr;
 	int ret;
@@ -74,11 +76,17 @@ static int post(struct _test_data_ring *t, int n, __u64 wr_id)
 		wr = abi_wrs_send(&t->w, WR_RDMA_WRITE, SEND_SIGNALED, wr_id++);
 		abi_remote(wr, &t->mr, 0);
 		abi_mr_sge(&t->w, &t->mr, 0, 8);
-		ret = ABI_POST(&t->s, SEND, t->p.end[0].qp.qp, &t->w, NULL);
+		ret = ABI_POST(&t->s, SEND, t->p.end[end].qp.qp, &t->w, NULL);
 		if (ret)
 			return ret;
 	}
 	return 0;
+}
+
+/* ... by the client */
+static int post(struct _test_data_ring *t, int n, __u64 wr_id)
+{
+	return post_by(t, 0, n, wr_id);
 }
 
 /* Reads a completion event of the client's send CQ. */
@@ -201,6 +209,54 @@ TEST_F(ring, pending_flag_tells_of_completions)
 		ASSERT_FALSE(abi_ready(self->p.comp, 0));
 		OK(take(self, 1, round));
 	}
+}
+
+/* Drops all completions of a CQ, which arms it. */
+static int drop(struct _test_data_ring *t, int end, int cq)
+{
+	volatile struct rdma_ep_cq_ring *r = ring_of(t, end, cq);
+	int ret;
+
+	do {
+		__atomic_store_n(&r->tail, r->head, __ATOMIC_RELEASE);
+		ret = fill(t, end, cq);
+	} while (!ret && r->head != r->tail);
+	return ret;
+}
+
+/*
+ * A post fills the rings of other send CQs for which the device has reported something on the same
+ * CPU, which may be any.
+ */
+TEST_F(ring, post_fills_ring_of_other_cq)
+{
+	volatile struct rdma_ep_cq_ring *r = ring_of(self, 0, 0);
+	cpu_set_t all, one;
+	bool filled = false;
+	int cpu = 0;
+
+	if (abi_missing(&self->s, ABI_DEFERRED))
+		SKIP(return, "%s", abi_missing(&self->s, ABI_DEFERRED));
+	OK(sched_getaffinity(0, sizeof(all), &all));
+	OK(once(self, 4711));
+	for (int round = 0; round < 1000 && !filled; round++) {
+		do {
+			cpu = (cpu + 1) % CPU_SETSIZE;
+		} while (!CPU_ISSET(cpu, &all));
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		OK(sched_setaffinity(0, sizeof(one), &one));
+		OK(drop(self, 0, 0));
+		OK(drop(self, 1, 0));
+		OK(post(self, 1, round));
+		ASSERT_TRUE(ABI_UNTIL(r->pending || r->head != r->tail));
+		/* The post of the client may have filled the ring. */
+		if (r->head != r->tail)
+			continue;
+		OK(post_by(self, 1, 1, round));
+		filled = r->head != r->tail;
+	}
+	EXPECT_TRUE(filled);
 }
 
 /* @armed in the ring requests one event. */
