@@ -10,38 +10,33 @@
 #include "verbs.h"
 
 /*
- * Takes an event for @buf; uep_node_read() follows unless that fails. Faults in memory first: once
- * the object is destroyed, an event of which the copy fails cannot be given back.
+ * Both functions write to @buf first, so that its memory is there: once the object is destroyed,
+ * an event of which the copy fails cannot be given back.
  */
-static int uep_event_take(struct uep_queue *q, char __user *buf, struct uep_node_event *ev)
-{
-	if (clear_user(buf, q->ops->size))
-		return -EFAULT;
-	return uep_node_dequeue(q, ev) ? 0 : -EAGAIN;
-}
-
 static int uep_comp_deliver(struct uep_queue *q, char __user *buf)
 {
-	struct rdma_ep_comp_event rec = {};
+	struct rdma_ep_comp_event __user *urec = (void __user *)buf;
 	struct uep_node_event ev;
-	int ret = uep_event_take(q, buf, &ev);
 
-	if (ret)
-		return ret;
+	if (put_user(0, &urec->uid))
+		return -EFAULT;
+	if (!uep_node_dequeue(q, &ev))
+		return -EAGAIN;
 	/* The user polls next. */
 	uep_cq_reap(container_of(ev.node->obj, struct uep_cq, obj));
-	rec.uid = ev.uid;
-	return uep_node_read(q, &ev, !copy_to_user(buf, &rec, sizeof(rec)));
+	/* Not put_user(): abi_fail lets copies fail. */
+	return uep_node_read(q, &ev, !copy_to_user(&urec->uid, &ev.uid, sizeof(urec->uid)));
 }
 
 static int uep_async_deliver(struct uep_queue *q, char __user *buf)
 {
 	struct rdma_ep_async_event rec = {};
 	struct uep_node_event ev;
-	int ret = uep_event_take(q, buf, &ev);
 
-	if (ret)
-		return ret;
+	if (clear_user(buf, sizeof(rec)))
+		return -EFAULT;
+	if (!uep_node_dequeue(q, &ev))
+		return -EAGAIN;
 	rec.event = ev.type;
 	rec.uid = ev.uid;
 	return uep_node_read(q, &ev, !copy_to_user(buf, &rec, sizeof(rec)));
