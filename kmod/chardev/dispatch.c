@@ -246,7 +246,7 @@ static noinline int uep_cmd_execute(struct file *file, struct uep_session *s,
 		ret = uep_refuse(s, op, "results", -EFAULT);
 	if (ret)
 		uep_cmd_rollback(&cmd, 0);
-	else
+	else if (cmd.nr_steps)
 		uep_cmd_commit(&cmd);
 	return ret;
 }
