@@ -206,7 +206,7 @@ struct uep_wq_last {
 };
 
 int uep_wq_init(struct uep_wq *wq, const struct uep_session *session, u32 size, bool ordered);
-int uep_wq_prepare(struct uep_wq *wq);
+int uep_wq_add_slots(struct uep_wq *wq);
 void uep_wq_sync(struct uep_wq *wq);
 void uep_wq_stop(struct uep_wq *wq);
 void uep_wq_free(struct uep_wq *wq);
@@ -218,6 +218,12 @@ void uep_wq_pop(struct uep_wq *wq, u64 cookie);
 void uep_wq_reset(struct uep_wq *wq);
 void uep_wq_complete_end(struct uep_wq *locked);
 void uep_wq_cleanup(void);
+
+/* Before the first push; process context. 0 or an errno */
+static inline int uep_wq_prepare(struct uep_wq *wq)
+{
+	return likely(READ_ONCE(wq->id)) ? 0 : uep_wq_add_slots(wq);
+}
 
 /* CQs (cq.c), polling them (poll.c), requests for events (notify.c) */
 

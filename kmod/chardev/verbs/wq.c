@@ -60,8 +60,8 @@ static int uep_wq_alloc_slots(struct uep_wq *wq)
 	return 0;
 }
 
-/* Before the first push; process context. Queues that are empty or dead get no slots. */
-int uep_wq_prepare(struct uep_wq *wq)
+/* See uep_wq_prepare(). Queues that are empty or dead get no slots. */
+int uep_wq_add_slots(struct uep_wq *wq)
 {
 	int ret = 0;
 
