@@ -60,9 +60,9 @@ void uep_cq_set_pending(struct uep_cq *cq)
 static bool uep_cq_test_and_clear_notify(struct uep_cq *cq)
 {
 	struct rdma_ep_cq_ring *ring = cq->ring.shared;
+	/* A full barrier, so pending is before armed */
 	bool notify = xchg(&cq->notify, 0);
 
-	smp_mb(); /* pending before armed */
 	return (ring && READ_ONCE(ring->armed) && xchg(&ring->armed, 0)) || notify;
 }
 
@@ -219,7 +219,8 @@ static void uep_cq_consume(struct uep_cq *cq, u32 nr)
  */
 static bool uep_cq_arm(struct uep_cq *cq)
 {
-	if (cq->dead || cq->solicited || !ep_dev_has(cq->hw->cq.ibcq->device, EP_CAP_SOFTWARE))
+	if (cq->dead || cq->solicited ||
+	    !(cq->auto_arm || ep_dev_has(cq->hw->cq.ibcq->device, EP_CAP_SOFTWARE)))
 		return false;
 	WRITE_ONCE(cq->auto_arm, true);
 	cq->hw->any_requested = true;
@@ -435,11 +436,10 @@ bool uep_cq_wait(struct uep_cq *cq, struct uep_wq *wq, u64 cookie, ktime_t end)
 	return !posted;
 }
 
-/* Fills the ring if something is pending, unless another task is polling. */
-void uep_cq_reap(struct uep_cq *cq)
+/* See uep_cq_reap(). */
+void uep_cq_try_fill(struct uep_cq *cq)
 {
-	if (!READ_ONCE(cq->auto_arm) || !READ_ONCE(cq->ring.shared->pending) ||
-	    !mutex_trylock(&cq->hw->poll_lock))
+	if (!mutex_trylock(&cq->hw->poll_lock))
 		return;
 	uep_cq_fill(cq);
 	mutex_unlock(&cq->hw->poll_lock);

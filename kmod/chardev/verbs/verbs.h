@@ -313,7 +313,7 @@ uep_cmd_fn uep_create_cq, uep_resize_cq, uep_modify_cq;
 void uep_cq_set_pending(struct uep_cq *cq);
 void uep_cq_completed(struct uep_cq *cq);
 void uep_cq_set_dead(struct uep_cq *cq);
-void uep_cq_reap(struct uep_cq *cq);
+void uep_cq_try_fill(struct uep_cq *cq);
 void uep_cq_reap_others(const struct uep_qp *qp);
 u32 uep_cq_count(struct uep_cq *cq);
 int uep_cq_hw_discard(struct uep_cq_hw *hw);
@@ -328,6 +328,13 @@ static inline void uep_cq_wake_waiters(struct uep_cq_hw *hw)
 {
 	if (unlikely(atomic_read(&hw->waiters)))
 		wake_up_var(&hw->armed);
+}
+
+/* Fills the ring if something is pending, unless another task is polling. */
+static inline void uep_cq_reap(struct uep_cq *cq)
+{
+	if (READ_ONCE(cq->auto_arm) && READ_ONCE(cq->ring.shared->pending))
+		uep_cq_try_fill(cq);
 }
 
 /* Shared receive queues (srq.c), receives in shared memory (recv_ring.c) */
