@@ -116,6 +116,15 @@ static size_t send_len(const struct ibv_qp *qp, const struct wr *any)
 	return sizeof(struct rdma_ep_send_wr) + ((bytes + 7) & ~7ULL);
 }
 
+/* Most requests have one entry, which needs no call. */
+static void pack_sges(void *p, const struct ibv_sge *sge, size_t bytes)
+{
+	if (bytes == sizeof(*sge))
+		memcpy(p, sge, sizeof(*sge));
+	else if (bytes)
+		memcpy(p, sge, bytes);
+}
+
 /* Reads only the members that the opcode uses; programs leave the others uninitialised. */
 static void send_pack(uint8_t *p, const struct ibv_qp *qp,
 		      const struct wr *any, size_t len)
@@ -165,9 +174,7 @@ static void send_pack(uint8_t *p, const struct ibv_qp *qp,
 	p += sizeof(*rec);
 	if (!(wr->send_flags & IBV_SEND_INLINE)) {
 		rec->num_sge = wr->num_sge;
-		if (wr->num_sge)
-			memcpy(p, wr->sg_list,
-			       wr->num_sge * sizeof(struct rdma_ep_sge));
+		pack_sges(p, wr->sg_list, len - sizeof(*rec));
 		return;
 	}
 
@@ -203,8 +210,7 @@ static void recv_pack(uint8_t *p, const struct ibv_qp *qp,
 	rec->wr_id = wr->wr_id;
 	rec->num_sge = wr->num_sge;
 	rec->reserved = 0;
-	if (wr->num_sge)
-		memcpy(rec + 1, wr->sg_list, len - sizeof(*rec));
+	pack_sges(rec + 1, wr->sg_list, len - sizeof(*rec));
 }
 
 /* Inline, so that the calls of record_len() and pack() are direct ones. */
@@ -256,7 +262,8 @@ post(struct lep_session *session, unsigned long request, uint32_t handle,
 	}
 	if (bad_wr)
 		*bad_wr = ret ? wr : NULL;
-	free(buf.heap);
+	if (buf.heap)
+		free(buf.heap);
 	return ret;
 }
 
