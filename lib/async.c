@@ -60,7 +60,7 @@ static void async_event_cancelled(void *arg)
 LEP_EXPORT int ibv_get_async_event(struct ibv_context *context,
 				   struct ibv_async_event *event)
 {
-	struct rdma_ep_async_event record;
+	struct rdma_ep_async_event record = {};
 
 	if (!context || !event)
 		return lep_err(EINVAL);

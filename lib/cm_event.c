@@ -227,6 +227,7 @@ static void read_cancelled(void *arg)
 /* Reads one record. Returns false if there is no event for the program in it. */
 static bool read_event(struct rdma_event_channel *channel, struct reader *r, int *ret)
 {
+	r->rec = (struct rdma_ep_channel_event){};
 	*ret = lep_read_record(channel->fd, &r->rec, sizeof(r->rec), read_cancelled, r);
 	return *ret || lep_event_fill(r->event, &r->rec, child_for(&r->rec), NULL);
 }

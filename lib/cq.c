@@ -247,7 +247,7 @@ static void comp_event_cancelled(void *arg)
 LEP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel,
 				struct ibv_cq **cq, void **cq_context)
 {
-	struct rdma_ep_comp_event record;
+	struct rdma_ep_comp_event record = {};
 
 	if (!channel || !cq || !cq_context)
 		return lep_err(EINVAL);

@@ -296,14 +296,14 @@ void lep_close_fd(int fd)
 }
 
 /*
- * Read one record, as a cancellation point. cancelled() runs if the thread is cancelled. glibc
- * before 2.41 may do that although read(2) has succeeded: then the record is not all zero.
+ * Read one record, which the caller has cleared, as a cancellation point. cancelled() runs if the
+ * thread is cancelled. glibc before 2.41 may do that although read(2) has succeeded: then the
+ * record is not all zero.
  */
 int lep_read_record(int fd, void *rec, size_t size, void (*cancelled)(void *arg), void *arg)
 {
 	ssize_t len;
 
-	memset(rec, 0, size);
 	pthread_cleanup_push(cancelled, arg);
 	len = read(fd, rec, size);
 	pthread_cleanup_pop(0);
