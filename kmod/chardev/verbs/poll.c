@@ -445,8 +445,8 @@ void uep_cq_try_fill(struct uep_cq *cq)
 	mutex_unlock(&cq->hw->poll_lock);
 }
 
-/* Takes the hints of this CPU. Returns how many are of the session, and not of the QP's own CQ. */
-static u32 uep_cq_take_hints(const struct uep_session *s, const struct uep_qp *qp, u32 *handles)
+/* Takes the hints of this CPU. Returns how many are of other CQs of the QP's session. */
+static u32 uep_cq_take_hints(const struct uep_qp *qp, u32 *handles)
 {
 	const struct uep_cq_hint *hint;
 	struct uep_cq_hints *h;
@@ -457,7 +457,7 @@ static u32 uep_cq_take_hints(const struct uep_session *s, const struct uep_qp *q
 	h = this_cpu_ptr(&uep_cq_hints);
 	for (i = h->nr - min(h->nr - h->nr_taken, (u32)UEP_CQ_HINTS); i != h->nr; i++) {
 		hint = &h->hint[i % UEP_CQ_HINTS];
-		if (hint->session == s && hint->handle != qp->send_cq->obj.handle)
+		if (hint->session == qp->obj.session && hint->handle != qp->send_cq->obj.handle)
 			handles[nr++] = hint->handle;
 	}
 	h->nr_taken = h->nr;
@@ -472,14 +472,13 @@ static u32 uep_cq_take_hints(const struct uep_session *s, const struct uep_qp *q
 void uep_cq_reap_others(const struct uep_qp *qp)
 {
 	u32 handles[UEP_CQ_HINTS] __uninitialized;
-	struct uep_session *s = qp->obj.session;
 	struct uep_cq *cq;
 	u32 nr;
 
 	if (this_cpu_read(uep_cq_hints.nr) == this_cpu_read(uep_cq_hints.nr_taken))
 		return;
-	for (nr = uep_cq_take_hints(s, qp, handles); nr; nr--) {
-		cq = uep_obj_lookup(s, handles[nr - 1], RDMA_EP_OBJ_CQ);
+	for (nr = uep_cq_take_hints(qp, handles); nr; nr--) {
+		cq = uep_obj_lookup(qp->obj.session, handles[nr - 1], RDMA_EP_OBJ_CQ);
 		if (!cq)
 			continue;
 		uep_cq_reap(cq);
