@@ -262,6 +262,7 @@ post(struct lep_session *session, unsigned long request, uint32_t handle,
 	}
 	if (bad_wr)
 		*bad_wr = ret ? wr : NULL;
+	/* The usual list needs no call. */
 	if (buf.heap)
 		free(buf.heap);
 	return ret;
